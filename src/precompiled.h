@@ -1,0 +1,8 @@
+// The project's one precompiled header. Sources still include what they use; this only makes it cheap.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include <nlohmann/json.hpp>
