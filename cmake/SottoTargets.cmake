@@ -7,7 +7,7 @@ target_include_directories(sotto_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sotto>)
 target_compile_features(sotto_options INTERFACE cxx_std_20)
 
-set(SOTTO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wnull-dereference -Wextra-semi)
+set(SOTTO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
 if(SOTTO_WERROR)
   list(APPEND SOTTO_WARNINGS -Werror)
 endif()

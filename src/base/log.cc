@@ -1,0 +1,52 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/progress.h"
+
+namespace sotto {
+namespace {
+
+std::atomic<LogLevel> level{LogLevel::kNormal};
+
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    const bool colour = is_interactive() && std::getenv("NO_COLOR") == nullptr;
+    auto created = spdlog::stderr_color_mt("sotto", colour ? spdlog::color_mode::automatic : spdlog::color_mode::never);
+    created->set_pattern("%v");
+    return created;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel chosen) { level = chosen; }
+
+LogLevel log_level() { return level; }
+
+bool is_interactive() {
+  static const bool interactive = [] {
+    const char* term = std::getenv("TERM");
+    return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::strcmp(term, "dumb") != 0;
+  }();
+  return interactive;
+}
+
+void log_line(const std::string& message) {
+  const ProgressPause pause;
+  logger().info(message);
+}
+
+void log_warning(const std::string& message) {
+  const ProgressPause pause;
+  logger().warn("warning: " + message);
+}
+
+}  // namespace sotto

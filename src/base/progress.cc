@@ -1,0 +1,83 @@
+#include "base/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/log.h"
+
+namespace sotto {
+namespace {
+
+std::recursive_mutex screen;
+Progress* innermost = nullptr;  // guarded by `screen`
+
+constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr auto kPlainLine = std::chrono::seconds(5);
+constexpr auto kGrace = std::chrono::milliseconds(500);
+constexpr int kBarWidth = 24;
+
+}  // namespace
+
+Progress::Progress(std::string title, int64_t total) : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {
+  const std::lock_guard lock(screen);
+  outer_ = innermost;
+  innermost = this;
+}
+
+Progress::~Progress() {
+  const std::lock_guard lock(screen);
+  erase();
+  innermost = outer_;
+}
+
+void Progress::advance(int64_t units, std::string status) {
+  const std::lock_guard lock(screen);
+  done_ += units;
+  if (!status.empty()) status_ = std::move(status);
+  if (log_level() == LogLevel::kQuiet || innermost != this) return;
+  const auto now = Clock::now();
+  if (now - start_ < kGrace || now - last_drawn_ < (is_interactive() ? Clock::duration(kRedraw) : kPlainLine)) return;
+  last_drawn_ = now;
+  draw();
+}
+
+void Progress::draw() {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double fraction = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+  const std::string left = fraction > 0 ? format_duration(elapsed * (1 - fraction) / fraction) + " left" : "";
+  const std::string gap = status_.empty() ? "" : "  ";
+  if (!is_interactive()) {
+    fmt::print(stderr, "{} {}/{} ({:.0f} %), {}{}{}\n", title_, done_, total_, 100 * fraction, left, gap, status_);
+    return;
+  }
+  std::string bar;
+  const int filled = static_cast<int>(fraction * kBarWidth);
+  for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
+  fmt::print(stderr, "\r\x1b[2K{} {} {}/{}  {}{}{}", title_, bar, done_, total_, left, gap, status_);
+  std::fflush(stderr);
+  visible_ = true;
+}
+
+void Progress::erase() {
+  if (!visible_) return;
+  fmt::print(stderr, "\r\x1b[2K");
+  std::fflush(stderr);
+  visible_ = false;
+}
+
+ProgressPause::ProgressPause() : lock_(screen) {
+  if (innermost != nullptr) innermost->erase();
+}
+
+ProgressPause::~ProgressPause() = default;
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+}  // namespace sotto

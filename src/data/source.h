@@ -1,0 +1,30 @@
+// Datasets by name or by path.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/run_spec.h"
+#include "data/dataset.h"
+
+namespace sotto::data {
+
+// Loads what [data] asks for: finds it along $SOTTO_DATA, then the system's dataset folder, then sotto's own data home, or at
+// options.path; decodes it once into the cache; applies domains, image_size and limit. A missing dataset is a UserError
+// that names the package or file to put where.
+Dataset load_dataset(const config::DataOptions& options, uint64_t seed);
+
+// What `sotto data list` shows of one dataset.
+struct DatasetInfo {
+  std::string name;
+  std::string what;                               // "70,000 grey 28×28 images of clothing, 10 classes"
+  std::optional<std::filesystem::path> location;  // where it was found
+  std::string how_to_get;                         // one line for people: a command, or which files to put where
+  bool installable = false;                       // `sotto data install NAME` can bring it
+};
+
+std::vector<DatasetInfo> list_datasets();
+
+}  // namespace sotto::data

@@ -1,0 +1,64 @@
+// A model of the federation: features, then logits.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/named_tensors.h"
+#include "base/random.h"
+#include "config/run_spec.h"
+
+namespace sotto::models {
+
+// What a model must fit: the shape of one record and the number of classes.
+struct Task {
+  std::vector<int64_t> record_shape;
+  int64_t classes = 0;
+};
+
+class Model : public torch::nn::Module {
+ public:
+  // x → feature vectors [B, feature_width()].
+  virtual at::Tensor features(const at::Tensor& x) = 0;
+  // Feature vectors → logits [B, classes].
+  virtual at::Tensor classify(const at::Tensor& features) = 0;
+  virtual int64_t feature_width() const = 0;
+
+  at::Tensor logits(const at::Tensor& x) { return classify(features(x)); }
+
+  // Draws every random choice of a forward pass (dropout) from `generator` from now on; models never use libtorch's global one.
+  void set_generator(at::Generator generator) { generator_ = std::move(generator); }
+
+  // Trainable parameters in registration order. The tensors are the model's own: writing to them changes the model.
+  // `shared` leaves the client, `personal` does not; a parameter is personal if its name begins with one of the prefixes of
+  // ModelOptions::personal, and in neither list if it is frozen.
+  NamedTensors shared_parameters() const;
+  NamedTensors personal_parameters() const;
+  // BatchNorm's running statistics, if any.
+  NamedTensors buffer_tensors() const;
+  // Parameters and buffers: what is saved and loaded.
+  NamedTensors state() const;
+
+ protected:
+  at::Generator generator_;
+
+ private:
+  friend std::shared_ptr<Model> make_model(const config::ModelOptions&, const Task&, RandomStream&);
+  std::vector<std::string> personal_prefixes_;
+};
+
+// Builds the named model for the task, initialised from `init` alone, then loads options.weights if given. Unknown names and tasks
+// the model cannot fit (an image too small, features given to a CNN) are UserErrors.
+std::shared_ptr<Model> make_model(const config::ModelOptions& options, const Task& task, RandomStream& init);
+
+// The names make_model knows, with one line each for people.
+struct ModelInfo {
+  std::string name;
+  std::string what;
+};
+std::vector<ModelInfo> list_models();
+
+}  // namespace sotto::models
