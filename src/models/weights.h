@@ -14,9 +14,6 @@ NamedTensors read_weights(const std::filesystem::path& path);
 // A state dict that PyTorch's torch.load reads. Written atomically.
 void write_state_dict(const std::filesystem::path& path, const NamedTensors& tensors);
 
-// Written atomically.
-void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors);
-
 // into[i] ← the tensor of the same name in `from`. Any missing name, extra name or different shape is one UserError that lists
 // exactly which tensors (the first dozen, and how many more).
 void assign_weights(NamedTensors& into, const NamedTensors& from, const std::string& where);

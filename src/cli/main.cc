@@ -1,0 +1,41 @@
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program("Differentially private personalised federated learning.", "sotto");
+  program.set_version_flag("--version", SOTTO_VERSION);
+  program.require_subcommand(1);
+  program.footer("Start here:\n  sotto run examples/1_first_federation.toml");
+  sotto::cli::add_data(program);
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (asked_for_help) return program.exit(error);
+    fmt::print(stderr, "sotto: {} (see sotto --help)\n", error.what());
+    return 2;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const sotto::UserError& error) {
+    fmt::print(stderr, "sotto: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sotto: unexpected failure: {}\n", error.what());
+    return 1;
+  }
+}
