@@ -1,0 +1,20 @@
+// All methods, by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "methods/method.h"
+
+namespace sotto::methods {
+
+const std::vector<MethodEntry>& catalogue();
+
+// Throws a UserError for an unknown name.
+const MethodEntry& find_method(const std::string& name);
+
+// What config::load_run_spec needs to read [method].
+config::MethodReader method_reader();
+
+}  // namespace sotto::methods

@@ -1,0 +1,75 @@
+#include "methods/fedavg.h"
+
+#include <ATen/ATen.h>
+
+#include "methods/averaging.h"
+
+namespace sotto::methods {
+namespace {
+
+constexpr const char* kWhat = "model";
+constexpr const char* kWhy = "non-private method: model weights and record counts are sent in the clear";
+
+class AveragingClient : public ClientMethod {
+ public:
+  AveragingClient(const MethodContext& context, AnchoredTerm term) : trainer_(context), term_(std::move(term)) {}
+
+  StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
+                  const StepContext& context) override {
+    select(broadcast, state);
+    LocalTrainer::GradientTerm extra;
+    if (term_) {
+      anchor_ = trainer_.flat().shared().clone();
+      extra = [this](const models::FlatParameters& parameters) { term_(parameters, anchor_); };
+    }
+    StepResult result;
+    result.report = trainer_.train(shard, context, extra);
+    if (result.report.diverged) return result;
+    if (!trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
+    NamedTensors values = clone(trainer_.shared());
+    values.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(shard.size()), at::kDouble)});
+    result.upload = privacy::in_the_clear(privacy::Contribution(std::move(values)), context.release, kWhat, kWhy);
+    return result;
+  }
+
+  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
+    copy_values(trainer_.shared(), broadcast.values);
+    copy_values(trainer_.personal(), state.empty() ? trainer_.initial_personal() : state.values());
+  }
+
+  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  NamedTensors selected_weights() const override { return trainer_.model().state(); }
+
+ private:
+  LocalTrainer trainer_;
+  AnchoredTerm term_;
+  at::Tensor anchor_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context, AnchoredTerm term) {
+  return std::make_unique<AveragingClient>(context, std::move(term));
+}
+
+ReleasePlan averaging_plan(const config::RunSpec&) {
+  return {{.what = kWhat,
+           .observer = "server",
+           .mechanism = "in-the-clear",
+           .why_unproven = kWhy,
+           .how_often = "once per participation"}};
+}
+
+MethodEntry fedavg() {
+  return {.name = "fedavg",
+          .what = "weighted averaging of locally trained models; not private",
+          .citation = "McMahan et al., AISTATS 2017",
+          .read_options = [](config::Section&) {},
+          .plan = averaging_plan,
+          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
+          .global = true,
+          .make_client = [](const MethodContext& context) { return make_averaging_client(context); },
+          .make_server = make_averaging_server};
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,43 @@
+#include "methods/fedprox.h"
+
+#include <ATen/ATen.h>
+
+#include "methods/averaging.h"
+#include "methods/fedavg.h"
+#include "methods/options.h"
+
+namespace sotto::methods {
+namespace {
+
+struct FedProxOptions {
+  double mu = 0.01;  // strength of the proximal term; 0 is FedAvg
+};
+
+FedProxOptions read_options(config::Section& section) {
+  FedProxOptions options;
+  options.mu = section.number("mu", options.mu, config::kNonNegative);
+  return options;
+}
+
+std::unique_ptr<ClientMethod> make_client(const MethodContext& context) {
+  const double mu = options_of(context.spec, read_options).mu;
+  return make_averaging_client(context, [mu](const models::FlatParameters& parameters, const at::Tensor& anchor) {
+    parameters.shared_gradient().add_(parameters.shared() - anchor, mu);
+  });
+}
+
+}  // namespace
+
+MethodEntry fedprox() {
+  return {.name = "fedprox",
+          .what = "FedAvg with a proximal term for heterogeneous clients; not private",
+          .citation = "Li et al., MLSys 2020",
+          .read_options = [](config::Section& section) { read_options(section); },
+          .plan = averaging_plan,
+          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
+          .global = true,
+          .make_client = make_client,
+          .make_server = make_averaging_server};
+}
+
+}  // namespace sotto::methods

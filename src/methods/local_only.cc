@@ -1,0 +1,65 @@
+#include "methods/local_only.h"
+
+#include "methods/local_trainer.h"
+
+namespace sotto::methods {
+namespace {
+
+class LocalClient : public ClientMethod {
+ public:
+  explicit LocalClient(const MethodContext& context) : trainer_(context), weights_(trainer_.shared()) {
+    for (const auto& parameter : trainer_.personal()) weights_.push_back(parameter);
+    initial_ = clone(weights_);
+  }
+
+  StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
+                  const StepContext& context) override {
+    select(broadcast, state);
+    StepResult result;
+    result.report = trainer_.train(shard, context);
+    if (!result.report.diverged) state = privacy::PrivateState(clone(weights_));
+    return result;
+  }
+
+  void select(const Broadcast&, const privacy::PrivateState& state) override {
+    copy_values(weights_, state.empty() ? initial_ : state.values());
+  }
+
+  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  NamedTensors selected_weights() const override { return trainer_.model().state(); }
+
+ private:
+  LocalTrainer trainer_;
+  NamedTensors weights_;
+  NamedTensors initial_;
+};
+
+class SilentServer : public ServerMethod {
+ public:
+  Broadcast open() override { return current_; }
+  void accept(const privacy::Upload&) override {}
+  Broadcast aggregate(int64_t round) override {
+    current_.round = round;
+    return current_;
+  }
+  void restore(const Broadcast& last, const NamedTensors&) override { current_ = last; }
+
+ private:
+  Broadcast current_;
+};
+
+}  // namespace
+
+MethodEntry local_only() {
+  return {.name = "local-only",
+          .what = "each client trains alone; nothing is released",
+          .citation = "",
+          .read_options = [](config::Section&) {},
+          .plan = [](const config::RunSpec&) { return ReleasePlan{}; },
+          .personal = [](const config::RunSpec&) { return true; },
+          .global = false,
+          .make_client = [](const MethodContext& context) { return std::make_unique<LocalClient>(context); },
+          .make_server = [](const MethodContext&) { return std::make_unique<SilentServer>(); }};
+}
+
+}  // namespace sotto::methods

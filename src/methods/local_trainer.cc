@@ -1,0 +1,86 @@
+#include "methods/local_trainer.h"
+
+#include <ATen/ATen.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+
+namespace sotto::methods {
+namespace {
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const config::FederationOptions& options, const at::Tensor& flat) {
+  const std::vector<at::Tensor> parameters = {flat};
+  if (options.optimizer == "adam") {
+    return std::make_unique<torch::optim::Adam>(
+        parameters, torch::optim::AdamOptions(options.lr).weight_decay(options.weight_decay));
+  }
+  if (options.optimizer == "adamw") {
+    return std::make_unique<torch::optim::AdamW>(
+        parameters, torch::optim::AdamWOptions(options.lr).weight_decay(options.weight_decay));
+  }
+  return std::make_unique<torch::optim::SGD>(
+      parameters,
+      torch::optim::SGDOptions(options.lr).momentum(options.momentum).weight_decay(options.weight_decay));
+}
+
+at::Tensor shuffled(const at::Tensor& indices, RandomStream& stream) {
+  at::Tensor order = indices.clone();
+  stream.shuffle({order.data_ptr<int64_t>(), static_cast<size_t>(order.numel())});
+  return order;
+}
+
+}  // namespace
+
+std::shared_ptr<models::Model> initial_model(const MethodContext& context) {
+  RandomStream init(context.spec.seed, "model-init");
+  return models::make_model(context.spec.model, context.data.task, init);
+}
+
+LocalTrainer::LocalTrainer(const MethodContext& context)
+    : spec_(context.spec), dataset_(context.data.dataset), model_(initial_model(context)), flat_(*model_),
+      shared_(model_->shared_parameters()), personal_(model_->personal_parameters()) {
+  for (const auto& buffer : model_->buffer_tensors()) {
+    if (buffer.value.is_floating_point()) shared_.push_back(buffer);
+  }
+  initial_personal_ = clone(personal_);
+}
+
+LocalReport LocalTrainer::train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra) {
+  const auto& options = spec_.federation;
+  model_->train();
+  model_->set_generator(context.stream("dropout").torch_generator());
+  at::Tensor flat = flat_.values();
+  flat.mutable_grad() = flat_.gradient();
+  const auto optimizer = make_optimizer(options, flat);
+  RandomStream order = context.stream("batch-order");
+
+  LocalReport report;
+  at::Tensor loss_sum = at::zeros({}, at::kDouble);
+  for (int64_t epoch = 0; epoch < options.local_epochs; ++epoch) {
+    const at::Tensor records = shuffled(shard.train, order);
+    for (int64_t begin = 0; begin < records.size(0); begin += options.batch) {
+      const int64_t count = std::min(options.batch, records.size(0) - begin);
+      data::gather(dataset_.train, records.narrow(0, begin, count), batch_);
+      flat_.zero_gradient();
+      const at::Tensor loss = at::cross_entropy_loss(model_->logits(batch_.x), batch_.y);
+      loss.backward();
+      if (extra) extra(flat_);
+      optimizer->step();
+      loss_sum.add_(loss.detach(), static_cast<double>(count));
+      report.samples += count;
+    }
+  }
+  report.loss = loss_sum.item<double>() / static_cast<double>(std::max<int64_t>(report.samples, 1));
+  report.diverged = !std::isfinite(report.loss) || !at::isfinite(flat_.values()).all().item<bool>();
+  return report;
+}
+
+at::Tensor LocalTrainer::predict(const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  model_->eval();
+  return model_->logits(x);
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,52 @@
+// Plain local training: mini-batch descent on one client's records. The part that most methods share.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "config/run_spec.h"
+#include "data/partition.h"
+#include "methods/method.h"
+#include "models/flat.h"
+#include "models/model.h"
+#include "models/task_data.h"
+
+namespace sotto::methods {
+
+// Owns one model, its gradient buffer and one batch; nothing is allocated per client or per round.
+class LocalTrainer {
+ public:
+  explicit LocalTrainer(const MethodContext& context);
+
+  // Called with the gradient in place, before the optimiser's step: room for terms whose gradient is known in closed form.
+  using GradientTerm = std::function<void(const models::FlatParameters& parameters)>;
+
+  // E epochs over disjoint, shuffled batches. If the loss or a weight becomes non-finite the report says so.
+  LocalReport train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra = {});
+
+  // Logits in evaluation mode.
+  at::Tensor predict(const at::Tensor& x);
+
+  models::Model& model() { return *model_; }
+  const models::FlatParameters& flat() const { return flat_; }
+  // Views of the model: shared parameters and floating-point buffers (what FedAvg averages), and personal parameters.
+  NamedTensors& shared() { return shared_; }
+  NamedTensors& personal() { return personal_; }
+  // Personal parameters as every client starts with them.
+  const NamedTensors& initial_personal() const { return initial_personal_; }
+
+ private:
+  const config::RunSpec& spec_;
+  const data::Dataset& dataset_;
+  std::shared_ptr<models::Model> model_;
+  models::FlatParameters flat_;
+  NamedTensors shared_;
+  NamedTensors personal_;
+  NamedTensors initial_personal_;
+  data::Batch batch_;
+};
+
+// The model that a run starts from, the same for the server and every client.
+std::shared_ptr<models::Model> initial_model(const MethodContext& context);
+
+}  // namespace sotto::methods
