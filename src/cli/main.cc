@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "cli/commands.h"
 
 namespace {
@@ -34,6 +35,9 @@ int main(int argc, char** argv) {
   } catch (const sotto::UserError& error) {
     fmt::print(stderr, "sotto: {}\n", error.what());
     return 2;
+  } catch (const sotto::Interrupted& stop) {
+    fmt::print(stderr, "sotto: {}\n", stop.what());
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "sotto: unexpected failure: {}\n", error.what());
     return 1;

@@ -52,6 +52,8 @@ std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context
   return std::make_unique<AveragingClient>(context, std::move(term));
 }
 
+bool has_personal_part(const config::RunSpec& spec) { return !spec.model.personal.empty(); }
+
 ReleasePlan averaging_plan(const config::RunSpec&) {
   return {{.what = kWhat,
            .observer = "server",
@@ -66,8 +68,8 @@ MethodEntry fedavg() {
           .citation = "McMahan et al., AISTATS 2017",
           .read_options = [](config::Section&) {},
           .plan = averaging_plan,
-          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
-          .global = true,
+          .personal = has_personal_part,
+          .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
           .make_client = [](const MethodContext& context) { return make_averaging_client(context); },
           .make_server = make_averaging_server};
 }

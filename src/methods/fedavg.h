@@ -16,6 +16,9 @@ MethodEntry fedavg();
 using AnchoredTerm = std::function<void(const models::FlatParameters& parameters, const at::Tensor& anchor)>;
 std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context, AnchoredTerm term = {});
 
+// True if some parameters stay with the client (model.personal).
+bool has_personal_part(const config::RunSpec& spec);
+
 // What FedAvg and its kin release.
 ReleasePlan averaging_plan(const config::RunSpec& spec);
 

@@ -34,8 +34,8 @@ MethodEntry fedprox() {
           .citation = "Li et al., MLSys 2020",
           .read_options = [](config::Section& section) { read_options(section); },
           .plan = averaging_plan,
-          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
-          .global = true,
+          .personal = has_personal_part,
+          .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
           .make_client = make_client,
           .make_server = make_averaging_server};
 }

@@ -57,7 +57,7 @@ MethodEntry local_only() {
           .read_options = [](config::Section&) {},
           .plan = [](const config::RunSpec&) { return ReleasePlan{}; },
           .personal = [](const config::RunSpec&) { return true; },
-          .global = false,
+          .global = [](const config::RunSpec&) { return false; },
           .make_client = [](const MethodContext& context) { return std::make_unique<LocalClient>(context); },
           .make_server = [](const MethodContext&) { return std::make_unique<SilentServer>(); }};
 }

@@ -27,7 +27,7 @@ class LocalTrainer {
   // Logits in evaluation mode.
   at::Tensor predict(const at::Tensor& x);
 
-  models::Model& model() { return *model_; }
+  models::Model& model() const { return *model_; }
   const models::FlatParameters& flat() const { return flat_; }
   // Views of the model: shared parameters and floating-point buffers (what FedAvg averages), and personal parameters.
   NamedTensors& shared() { return shared_; }

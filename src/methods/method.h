@@ -110,7 +110,7 @@ struct MethodEntry {
   // True if clients end up with models of their own; false if there is only the global one.
   std::function<bool(const config::RunSpec&)> personal;
   // True if there is a global model that can be evaluated without any client's state.
-  bool global = true;
+  std::function<bool(const config::RunSpec&)> global;
   std::function<std::unique_ptr<ClientMethod>(const MethodContext&)> make_client;
   std::function<std::unique_ptr<ServerMethod>(const MethodContext&)> make_server;
 };

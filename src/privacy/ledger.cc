@@ -143,6 +143,14 @@ std::vector<Event> Ledger::events() const {
   return rows;
 }
 
+std::vector<Event> Ledger::kinds() const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_, "SELECT DISTINCT observer, what, mechanism, why_unproven FROM releases");
+  std::vector<Event> rows;
+  while (query.step() == SQLITE_ROW) rows.push_back({0, 0, query.text(0), query.text(1), query.text(2), query.text(3)});
+  return rows;
+}
+
 std::vector<std::string> Ledger::unproven_reasons(const std::string& observer) const {
   const std::lock_guard lock(mutex_);
   const Statement query(database_,

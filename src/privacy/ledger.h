@@ -45,6 +45,8 @@ class Ledger {
   void commit();
 
   std::vector<Event> events() const;
+  // The distinct kinds of release, whoever made them and when: round and client are 0.
+  std::vector<Event> kinds() const;
   // The distinct reasons for which no finite ε can be proven for what `observer` sees; empty if all releases are proven.
   std::vector<std::string> unproven_reasons(const std::string& observer) const;
 

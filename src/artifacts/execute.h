@@ -1,0 +1,24 @@
+// Runs a federation into a run directory.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "federation/loop.h"
+#include "federation/setup.h"
+
+namespace sotto::artifacts {
+
+struct ExecuteOptions {
+  std::filesystem::path folder;
+  bool resume = false;
+  int threads = 1;
+  federation::RunSink* watcher = nullptr;  // also told of every round, after it is on disk; may be null
+};
+
+// The summary of the finished run, or nothing if it was interrupted and can be resumed.
+std::optional<nlohmann::json> execute(const federation::Setup& setup, const ExecuteOptions& options);
+
+}  // namespace sotto::artifacts

@@ -1,0 +1,16 @@
+// Rounds as lines of metrics.jsonl.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "federation/loop.h"
+
+namespace sotto::artifacts {
+
+// One line of metrics.jsonl. Values that are not defined are null.
+nlohmann::json to_json(const federation::RoundRecord& record);
+
+// Scores of one evaluation: mean, std and worst over clients, per client, per domain, the global model.
+nlohmann::json to_json(const federation::Evaluation& evaluation);
+
+}  // namespace sotto::artifacts

@@ -1,0 +1,72 @@
+// The run directory: what a run leaves behind.
+//
+//   config.toml              the resolved settings
+//   metrics.jsonl            a line a round
+//   ledger.sqlite            a row a release
+//   checkpoints/             the server's side after the last checkpointed round
+//   state/                   clients' personal state of the same round
+//   uploads/                 recorded uploads, if asked for: round_R/client_C.safetensors
+//   summary.json             the result; present only when the run is finished
+//   lock                     held by the process that writes here
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "federation/loop.h"
+
+namespace sotto::artifacts {
+
+// Reading side: any run directory, finished or not. A folder that is not one is a UserError.
+class RunReader {
+ public:
+  explicit RunReader(std::filesystem::path folder);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  // The resolved config, as TOML text.
+  std::string config_toml() const;
+  // Complete lines of metrics.jsonl, in round order; a line cut off by a kill is not there.
+  std::vector<nlohmann::json> rounds() const;
+  // Absent while the run is not finished.
+  std::optional<nlohmann::json> summary() const;
+  // The last checkpoint, if any. One that belongs to another config is a UserError.
+  std::optional<federation::Checkpoint> last_checkpoint(const std::string& config_hash) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Writing side. Nothing exists on disk before the constructor, which creates the folder with its config in one step.
+class RunDirectory : public federation::RunSink {
+ public:
+  // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash, and another
+  // process must not be writing to it.
+  RunDirectory(std::filesystem::path folder, const config::RunSpec& spec, bool resume);
+  ~RunDirectory() override;
+
+  void upload(int64_t round, int64_t client, const privacy::Upload& upload) override;
+  void round(const federation::RoundRecord& record) override;
+  void checkpoint(const federation::Checkpoint& checkpoint) override;
+
+  std::filesystem::path state_folder() const;
+  std::filesystem::path ledger_file() const;
+  const std::optional<federation::Checkpoint>& resume_from() const { return resume_from_; }
+
+  // Writes summary.json and returns it.
+  nlohmann::json finish(const privacy::Ledger& ledger);
+
+ private:
+  void lock();
+  void drop_rounds_after(int64_t round) const;
+
+  std::filesystem::path folder_;
+  const config::RunSpec& spec_;
+  int lock_ = -1;
+  std::optional<federation::Checkpoint> resume_from_;
+};
+
+}  // namespace sotto::artifacts

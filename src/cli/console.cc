@@ -1,0 +1,83 @@
+#include "cli/console.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "base/table.h"
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string percent(double value) { return std::isfinite(value) ? fmt::format("{:.2f}", 100 * value) : "–"; }
+
+std::string percent(const json& value) { return value.is_number() ? percent(value.get<double>()) : "–"; }
+
+int64_t clients_per_round(const config::RunSpec& spec) {
+  return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
+}
+
+std::string epsilon(const json& value) {
+  if (value.is_null()) return "none";
+  if (value["min"] == value["max"]) return fmt::format("{:.4g}", value["max"].get<double>());
+  return fmt::format("{:.4g} / {:.4g} / {:.4g} (min / median / max)", value["min"].get<double>(),
+                     value["median"].get<double>(), value["max"].get<double>());
+}
+
+}  // namespace
+
+ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done)
+    : progress_("training", (setup.spec.rounds - rounds_done) * clients_per_round(setup.spec)) {}
+
+void ConsoleWatcher::client_done(int64_t round, int64_t) { progress_.advance(1, fmt::format("round {}", round)); }
+
+void ConsoleWatcher::round(const federation::RoundRecord& record) {
+  if (!record.evaluation) return;
+  if (!header_printed_) {
+    info("{:>6}  {:>7}  {:>9}  {:>10}  {:>6}  {:>7}  {:>8}  {:>8}", "round", "uploads", "loss", "accuracy %", "± std",
+         "worst %", "global %", "s/round");
+    header_printed_ = true;
+  }
+  const federation::Spread accuracy = record.evaluation->over(&federation::ClientScore::accuracy);
+  info("{:>6}  {:>7}  {:>9.4f}  {:>10}  {:>6}  {:>7}  {:>8}  {:>8.2f}", record.round, record.uploads, record.train_loss,
+       percent(accuracy.mean), percent(accuracy.std), percent(accuracy.worst), percent(record.evaluation->global_accuracy),
+       record.seconds);
+}
+
+std::string describe_summary(const json& summary) {
+  const json& accuracy = summary["accuracy"];
+  const json& privacy = summary["privacy"];
+  std::string text = fmt::format(
+      "accuracy      {} % mean over clients (± {}, worst {})\n", percent(accuracy["mean"]), percent(accuracy["std"]),
+      percent(accuracy["worst"]));
+  if (summary["accuracy_global"].is_number()) {
+    text += fmt::format("global model  {} %\n", percent(summary["accuracy_global"]));
+  }
+  if (summary.contains("auroc")) {
+    text += fmt::format("AUROC         {:.4f} mean over clients\n", summary["auroc"]["mean"].get<double>());
+  }
+  if (summary.contains("neighbour_accuracy")) {
+    text += fmt::format("own classes   {} %, others' classes {} %\n", percent(summary["local_accuracy"]["mean"]),
+                        percent(summary["neighbour_accuracy"]["mean"]));
+  }
+  if (summary.contains("accuracy_per_domain")) {
+    text += "per domain    ";
+    for (const auto& [domain, value] : summary["accuracy_per_domain"].items()) text += fmt::format("{} {} %  ", domain, percent(value));
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n",
+                      summary["samples_per_second"].get<double>(), summary["seconds"].get<double>());
+  if (privacy["proven_epsilon"].is_null()) {
+    text += fmt::format("privacy       no guarantee against the {}: {}\n", privacy["observer"].get<std::string>(),
+                        privacy["why_unproven"].get<std::string>());
+  } else {
+    text += fmt::format("privacy       claimed ε {}, proven ε {} against the {}\n", epsilon(privacy["claimed_epsilon"]),
+                        epsilon(privacy["proven_epsilon"]), privacy["observer"].get<std::string>());
+  }
+  return text;
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,85 @@
+// sotto run: one federation, from a config to a run directory.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "artifacts/execute.h"
+#include "artifacts/run_directory.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/output.h"
+#include "cli/run_config.h"
+#include "data/partition.h"
+#include "report/partition_view.h"
+
+namespace sotto::cli {
+namespace {
+
+struct RunOptions {
+  RunConfigOptions config;
+  OutputOptions output;
+  std::string out;
+  bool resume = false;
+  int threads = 0;
+};
+
+constexpr int64_t kPicturedClients = 100;
+
+void write_partition(const federation::Setup& setup, const fs::path& folder) {
+  const at::Tensor counts = data::class_counts(*setup.partition, setup.data.dataset, kPicturedClients);
+  report::write_partition_picture(folder / "partition.png", counts, setup.data.dataset.class_names, setup.spec.data.clients);
+}
+
+int64_t rounds_done(const fs::path& folder, const config::RunSpec& spec, bool resume) {
+  if (!resume || !fs::exists(folder)) return 0;
+  const auto checkpoint = artifacts::RunReader(folder).last_checkpoint(spec.hash());
+  return checkpoint ? checkpoint->round : 0;
+}
+
+void run(const RunOptions& options) {
+  catch_interrupts();
+  const config::RunSpec spec = load_spec(options.config);
+  const fs::path folder = options.out.empty() ? default_run_folder(options.config, spec) : fs::path(options.out);
+  if (!options.resume && fs::exists(folder)) {
+    fail_user("{} exists already; add --resume to continue it, or choose another --out", folder.string());
+  }
+  const federation::Setup setup = federation::prepare(spec);
+  const int threads = resolve_threads(options.threads);
+  const int64_t done = rounds_done(folder, spec, options.resume);
+  info("{} on {}: {} clients, {} rounds, model {}, {} thread{}", spec.method, spec.data.name, spec.data.clients, spec.rounds,
+       spec.model.name, threads, threads == 1 ? "" : "s");
+  if (done > 0) info("resuming {} after round {}", folder.string(), done);
+
+  std::optional<nlohmann::json> summary;
+  {
+    ConsoleWatcher watcher(setup, done);
+    summary = artifacts::execute(
+        setup, {.folder = folder, .resume = options.resume, .threads = threads, .watcher = &watcher});
+  }
+  if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
+  write_partition(setup, folder);
+  if (options.output.json) {
+    print_json(*summary);
+    return;
+  }
+  print_text(describe_summary(*summary) + fmt::format("run directory {}\n", folder.string()));
+}
+
+}  // namespace
+
+void add_run(CLI::App& program) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = program.add_subcommand("run", "Run a federation into a run directory");
+  add_run_config_options(*command, options->config);
+  command->add_option("--out", options->out, "The run directory (default: runs/CONFIG-HASH)");
+  command->add_flag("--resume", options->resume, "Continue an interrupted run to the same final result");
+  add_threads_option(*command, options->threads);
+  add_output_options(*command, options->output, "Print summary.json on standard output");
+  add_example(*command, "sotto run examples/1_first_federation.toml --set federation.lr=0.1 --out runs/first");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace sotto::cli

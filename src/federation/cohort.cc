@@ -1,0 +1,39 @@
+#include "federation/cohort.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace sotto::federation {
+namespace {
+
+// Geometric gaps between chosen clients: O(cohort), not O(clients).
+std::vector<int64_t> poisson_sample(int64_t clients, double rate, RandomStream& stream) {
+  std::vector<int64_t> chosen;
+  const double log_miss = std::log1p(-rate);
+  for (double next = std::floor(std::log1p(-stream.uniform()) / log_miss); next < static_cast<double>(clients);
+       next += 1 + std::floor(std::log1p(-stream.uniform()) / log_miss)) {
+    chosen.push_back(static_cast<int64_t>(next));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round) {
+  const int64_t clients = spec.data.clients;
+  const int64_t cohort = spec.federation.cohort == 0 ? clients : spec.federation.cohort;
+  RandomStream stream(spec.seed, "cohort", static_cast<uint64_t>(round));
+  if (cohort == clients) {
+    std::vector<int64_t> everyone(static_cast<size_t>(clients));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    return everyone;
+  }
+  if (spec.federation.sampling == "poisson") {
+    return poisson_sample(clients, static_cast<double>(cohort) / static_cast<double>(clients), stream);
+  }
+  return stream.sample_without_replacement(clients, cohort);
+}
+
+}  // namespace sotto::federation

@@ -1,0 +1,18 @@
+#include "federation/setup.h"
+
+#include "methods/catalogue.h"
+
+namespace sotto::federation {
+
+Setup prepare(const config::RunSpec& spec) {
+  Setup setup;
+  setup.spec = spec;
+  setup.method = &methods::find_method(spec.method);
+  setup.data = models::load_task_data(spec.data, spec.model, spec.seed);
+  setup.partition = data::make_partition(spec.data, setup.data.dataset, spec.seed);
+  RandomStream init(spec.seed, "model-init");
+  models::make_model(spec.model, setup.data.task, init);
+  return setup;
+}
+
+}  // namespace sotto::federation

@@ -1,0 +1,65 @@
+#include "federation/transport/inprocess.h"
+
+#include "base/parallel.h"
+
+namespace sotto::federation {
+namespace {
+
+class InProcessTransport : public Transport {
+ public:
+  InProcessTransport(const Setup& setup, Workers& workers, StateStore& states, privacy::Ledger& ledger)
+      : setup_(setup), workers_(workers), states_(states), ledger_(ledger) {}
+
+  void exchange(int64_t round, const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
+                const std::function<void(Reply&&)>& accept) override {
+    std::vector<std::optional<Reply>> replies(cohort.size());
+    parallel_in_order(
+        static_cast<int64_t>(cohort.size()), static_cast<int>(workers_.size()),
+        [&](int64_t item, int worker) {
+          const auto index = static_cast<size_t>(item);
+          replies[index] = work(round, cohort[index], broadcast, *workers_[static_cast<size_t>(worker)]);
+        },
+        [&](int64_t item) {
+          auto& reply = replies[static_cast<size_t>(item)];
+          accept(std::move(*reply));
+          reply.reset();
+        });
+  }
+
+ private:
+  Reply work(int64_t round, int64_t client, const methods::Broadcast& broadcast, methods::ClientMethod& method) {
+    Reply reply;
+    reply.client = client;
+    const methods::StepContext context{setup_.spec.seed, {ledger_, round, client}};
+    privacy::PrivateState state = states_.get(client);
+    methods::StepResult result = method.step(broadcast, setup_.partition->shard(client), state, context);
+    reply.report = result.report;
+    if (result.report.diverged) {
+      reply.failure = "training diverged: the loss or a weight is not finite";
+      return reply;
+    }
+    if (!state.empty()) states_.put(client, round, std::move(state));
+    reply.upload = std::move(result.upload);
+    return reply;
+  }
+
+  const Setup& setup_;
+  Workers& workers_;
+  StateStore& states_;
+  privacy::Ledger& ledger_;
+};
+
+}  // namespace
+
+Workers make_workers(const Setup& setup, int threads) {
+  Workers workers;
+  for (int i = 0; i < threads; ++i) workers.push_back(setup.method->make_client(setup.context()));
+  return workers;
+}
+
+std::unique_ptr<Transport> make_inprocess_transport(const Setup& setup, Workers& workers, StateStore& states,
+                                                    privacy::Ledger& ledger) {
+  return std::make_unique<InProcessTransport>(setup, workers, states, ledger);
+}
+
+}  // namespace sotto::federation

@@ -1,0 +1,21 @@
+// All clients in this process, on as many threads as asked for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "federation/setup.h"
+#include "federation/state_store.h"
+#include "federation/transport/transport.h"
+
+namespace sotto::federation {
+
+// One method object, with its model and buffers, per worker thread; kept for the whole run.
+using Workers = std::vector<std::unique_ptr<methods::ClientMethod>>;
+Workers make_workers(const Setup& setup, int threads);
+
+// All arguments must outlive the transport.
+std::unique_ptr<Transport> make_inprocess_transport(const Setup& setup, Workers& workers, StateStore& states,
+                                                    privacy::Ledger& ledger);
+
+}  // namespace sotto::federation

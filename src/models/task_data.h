@@ -1,0 +1,25 @@
+// The data of a run as its model sees it.
+#pragma once
+
+#include "config/run_spec.h"
+#include "data/dataset.h"
+#include "models/model.h"
+
+#include <cstdint>
+
+namespace sotto::models {
+
+struct TaskData {
+  data::Dataset dataset;
+  Task task;
+};
+
+// Loads the dataset; replaces its records by cached features if data.features asks for them (computing them first if
+// they are not there yet); tokenises text for models that read tokens. Text for a model that cannot read it is a
+// UserError.
+TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed);
+
+// Replaces the texts of a kText dataset by token ids; `weights` says whose tokenizer to use.
+void tokenise(data::Dataset& dataset, const std::string& weights);
+
+}  // namespace sotto::models
