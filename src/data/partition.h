@@ -4,6 +4,9 @@
 // computed, not stored, where the rule allows it, so that 100,000 registered clients cost nothing until they take part.
 #pragma once
 
+#include "config/run_spec.h"
+#include "data/dataset.h"
+
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -11,16 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "config/run_spec.h"
-#include "data/dataset.h"
-
 namespace sotto::data {
 
-// One client's records, as rows of the dataset's splits. Where the dataset has no test split, `test` also indexes
-// dataset.train and `test_in_train` is set; the two never overlap.
+// One client's records, as rows of the dataset's splits, ascending. Where the dataset has no test split, `test` also
+// indexes dataset.train and `test_in_train` is set; the two never overlap. The tensors may be views of the partition:
+// not to be written to.
 struct Shard {
   at::Tensor train;  // int64 [n]
-  at::Tensor test;   // int64 [m]
+  at::Tensor test;   // int64 [m]; may be empty
   bool test_in_train = false;
   int64_t domain = -1;  // the client's domain if it has exactly one, else -1
 
@@ -35,14 +36,37 @@ class Partition {
   virtual Shard shard(int64_t client) const = 0;
 };
 
-// Throws a UserError for impossible requests: more clients than records, more classes per client than classes, a client that
-// would stay below min_records, a domain partition of a one-domain dataset.
+// The rules, by options.partition:
+//
+//   iid             equal sizes, labels at random
+//   dirichlet       label skew: each class is dealt by Dirichlet(alpha) over the clients
+//   pathological    classes_per_client classes each, without overlap as far as the classes allow
+//   domain          client i holds domain i mod domains
+//   quantity        labels at random, sizes by Dirichlet(alpha)
+//   resample        records_per_client distinct records drawn anew for each client: clients overlap, nothing is stored
+//   private-label   iid, but the last client lacks class private_label
+//   distribution-1  equal sizes; all but the last hold classes_per_client classes, the private one among them; the last
+//   holds
+//                   one fewer, without it
+//   distribution-2  as dirichlet, but the last client gets nothing of the private class
+//
+// Except under resample, a training record goes to one client at most. The test split is dealt class by class and
+// domain by domain in proportion to the clients' training records, so that a client is tested on the mixture it trains
+// on. Without a test split, each client's test_fraction is held out, stratified likewise; then train_fraction of the
+// rest is kept. Under resample a test shard is max(1, records_per_client / 6) records drawn from the test split, or
+// from test_fraction of the training split that nobody trains on. A client of two or more records has a test shard
+// unless the test records run out (or test_fraction is 0).
+//
+// dirichlet, quantity and distribution-2 take records from the largest clients for those below min_records.
+//
+// Throws a UserError for impossible requests: more clients than records, more classes per client than classes, a client
+// that would stay below min_records, a domain partition of a one-domain dataset, labels out of range.
 std::unique_ptr<Partition> make_partition(const config::DataOptions& options, const Dataset& dataset, uint64_t seed);
 
 // The names make_partition knows.
 std::vector<std::string> partition_names();
 
-// Training records per client (row) and class (column), of at most `max_clients` clients.
+// Training records per client (row) and class (column), of the first `max_clients` clients. int64.
 at::Tensor class_counts(const Partition& partition, const Dataset& dataset, int64_t max_clients);
 
 }  // namespace sotto::data

@@ -1,0 +1,126 @@
+#include "data/partition.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/partition/client_split.h"
+#include "data/partition/dealt.h"
+#include "data/partition/resample.h"
+#include "data/partition/rules.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sotto::data {
+namespace {
+
+using partitioning::ClientSplit;
+using partitioning::Labels;
+
+constexpr const char* kResample = "resample";
+constexpr int64_t kMaxClients = 1'000'000'000;
+
+struct Rule {
+  const char* name;
+  std::vector<partitioning::Group> (*groups)(const partitioning::Request&);
+};
+
+constexpr std::array kRules = {
+    Rule{"iid", partitioning::iid},
+    Rule{"dirichlet", partitioning::dirichlet},
+    Rule{"pathological", partitioning::pathological},
+    Rule{"domain", partitioning::by_domain},
+    Rule{"quantity", partitioning::quantity},
+    Rule{"private-label", partitioning::private_label},
+    Rule{"distribution-1", partitioning::distribution_1},
+    Rule{"distribution-2", partitioning::distribution_2},
+};
+
+void check_options(const config::DataOptions& options) {
+  if (options.clients < 1 || options.clients > kMaxClients) {
+    fail_user("data.clients is {}: it must be 1 … {}", options.clients, kMaxClients);
+  }
+  if (!(options.alpha > 0.0) || !std::isfinite(options.alpha)) {
+    fail_user("data.alpha is {}: it must be a positive number", options.alpha);
+  }
+  if (!(options.train_fraction > 0.0 && options.train_fraction <= 1.0)) {
+    fail_user("data.train_fraction is {}: it must be above 0 and at most 1", options.train_fraction);
+  }
+  if (!(options.test_fraction >= 0.0 && options.test_fraction < 1.0)) {
+    fail_user("data.test_fraction is {}: it must be at least 0 and below 1", options.test_fraction);
+  }
+  if (options.min_records < 0) fail_user("data.min_records is {}: it must not be negative", options.min_records);
+}
+
+const Rule& find_rule(const std::string& name) {
+  const auto rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return r.name == name; });
+  if (rule == kRules.end()) {
+    const auto names = partition_names();
+    fail_user("data.partition '{}' is unknown{}: choose one of {}", name, did_you_mean(name, names), join(names, ", "));
+  }
+  return *rule;
+}
+
+std::unique_ptr<Partition> deal_by_rule(const Rule& rule, const config::DataOptions& options, const Dataset& dataset,
+                                        const Labels& train, const ClientSplit& split, uint64_t seed) {
+  const int64_t needed = split.records_for(options.min_records);
+  if (std::max<int64_t>(needed, 1) > train.size() / options.clients) {
+    fail_user(
+        "{} clients need at least {} records each, but dataset '{}' has {} in all: lower data.clients or "
+        "data.min_records",
+        options.clients, std::max<int64_t>(needed, 1), dataset.name, train.size());
+  }
+  auto groups = rule.groups({options, dataset, train, seed, needed});
+  return partitioning::make_dealt(train, partitioning::read_labels(dataset, dataset.test, "test"),
+                                  partitioning::deal(std::move(groups), options.clients, seed), split, seed);
+}
+
+void check_minimum(const Partition& partition, int64_t min_records, int64_t clients) {
+  for (int64_t client = 0; client < clients; ++client) {
+    const int64_t size = partition.shard(client).size();
+    if (size < min_records) {
+      fail_user(
+          "client {} would hold {} training records, fewer than data.min_records = {}: lower data.min_records or "
+          "data.clients",
+          client, size, min_records);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Partition> make_partition(const config::DataOptions& options, const Dataset& dataset, uint64_t seed) {
+  check_options(options);
+  if (dataset.train.size() == 0) fail_user("dataset '{}' has no training records to partition", dataset.name);
+  const Labels train = partitioning::read_labels(dataset, dataset.train, "training");
+  const ClientSplit split{dataset.test.size() > 0 ? 0.0 : options.test_fraction, options.train_fraction};
+  if (options.partition == kResample) {
+    auto partition = partitioning::make_resample(options, dataset, train, split, seed);
+    check_minimum(*partition, options.min_records, 1);  // all shards have the same size
+    return partition;
+  }
+  auto partition = deal_by_rule(find_rule(options.partition), options, dataset, train, split, seed);
+  check_minimum(*partition, options.min_records, options.clients);
+  return partition;
+}
+
+std::vector<std::string> partition_names() {
+  std::vector<std::string> names;
+  for (const Rule& rule : kRules) names.emplace_back(rule.name);
+  names.emplace_back(kResample);
+  return names;
+}
+
+at::Tensor class_counts(const Partition& partition, const Dataset& dataset, int64_t max_clients) {
+  const int64_t clients = std::min(partition.clients(), max_clients);
+  at::Tensor counts = at::zeros({clients, dataset.classes()}, at::kLong);
+  for (int64_t client = 0; client < clients; ++client) {
+    const at::Tensor labels = dataset.train.y.index_select(0, partition.shard(client).train);
+    counts[client].copy_(at::bincount(labels, {}, dataset.classes()));
+  }
+  return counts;
+}
+
+}  // namespace sotto::data
