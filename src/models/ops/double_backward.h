@@ -1,0 +1,30 @@
+// Gradients that can be differentiated again: the operator is recomputed with at:: and its graph kept.
+#pragma once
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <vector>
+
+namespace sotto::models::ops {
+
+// True inside a backward pass that was started with create_graph.
+inline bool wants_graph() {
+  return at::GradMode::is_enabled();
+}
+
+// The gradients of forward() with respect to `inputs` (undefined for those that need none), with their graph.
+template <typename Forward>
+std::vector<at::Tensor> gradients_with_graph(const std::vector<at::Tensor>& inputs, const at::Tensor& output_gradient,
+                                             const Forward& forward) {
+  std::vector<at::Tensor> wanted;
+  for (const at::Tensor& input : inputs)
+    if (input.defined() && input.requires_grad()) wanted.push_back(input);
+  const auto found = torch::autograd::grad({forward()}, wanted, {output_gradient}, true, true);
+  std::vector<at::Tensor> gradients;
+  for (size_t i = 0, next = 0; i < inputs.size(); ++i)
+    gradients.push_back(inputs[i].defined() && inputs[i].requires_grad() ? found[next++] : at::Tensor());
+  return gradients;
+}
+
+}  // namespace sotto::models::ops
