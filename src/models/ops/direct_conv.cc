@@ -48,34 +48,37 @@ int64_t samples_per_chunk(const ConvShape& s) {
   return std::clamp<int64_t>(kChunkFloats / (padded_size(s) + s.out_pixels() * s.out_pitch()), 1, kPartSamples);
 }
 
-// Calls visit(k, filter, weight element) in the order of the weight tensor; k counts along a patch.
+// Calls visit(run, column, filter, weight element); run and column are a patch's. Filters vary fastest, because they
+// are neighbours in packed weights.
 template <typename Element, typename Visit>
 void for_each_weight(const ConvShape& s, Element* weight, const Visit& visit) {
-  const int64_t taps = s.kernel * s.kernel;
-  for (int64_t filter = 0; filter < s.filters; ++filter)
-    for (int64_t channel = 0; channel < s.channels; ++channel)
-      for (int64_t tap = 0; tap < taps; ++tap) visit(tap * s.channels + channel, filter, *weight++);
+  for (int64_t run = 0; run < s.kernel; ++run)
+    for (int64_t tap = 0; tap < s.kernel; ++tap)
+      for (int64_t channel = 0; channel < s.channels; ++channel) {
+        Element* element = weight + (channel * s.kernel + run) * s.kernel + tap;
+        for (int64_t filter = 0; filter < s.filters; ++filter, element += depth(s))
+          visit(run, tap * s.channels + channel, filter, *element);
+      }
 }
 
-int64_t packed_index(const ConvShape& s, int64_t k, int64_t filter) {
-  return (filter / kPanel * depth(s) + k) * kPanel + filter % kPanel;
+int64_t packed_index(const ConvShape& s, int64_t run, int64_t column, int64_t filter) {
+  return (filter / kPanel * depth(s) + run * s.kernel * s.channels + column) * kPanel + filter % kPanel;
 }
 
 const float* pack_weights(const ConvShape& s, const float* weight) {
   float* packed = scratch(Scratch::kWeights, packed_size(s));
   if (s.filters % kPanel != 0) std::fill_n(packed, packed_size(s), 0.0f);
-  for_each_weight(s, weight,
-                  [&](int64_t k, int64_t filter, float value) { packed[packed_index(s, k, filter)] = value; });
+  for_each_weight(s, weight, [&](int64_t run, int64_t column, int64_t filter, float value) {
+    packed[packed_index(s, run, column, filter)] = value;
+  });
   return packed;
 }
 
 const float* pack_transposed_weights(const ConvShape& s, const float* weight) {
   float* packed = scratch(Scratch::kTransposedWeights, transposed_size(s));
   std::fill_n(packed, transposed_size(s), 0.0f);
-  const int64_t run_length = s.kernel * s.channels;
-  for_each_weight(s, weight, [&](int64_t k, int64_t filter, float value) {
-    const int64_t column = k % run_length;
-    const int64_t panel = k / run_length * panels_per_run(s) + column / kPanel;
+  for_each_weight(s, weight, [&](int64_t run, int64_t column, int64_t filter, float value) {
+    const int64_t panel = run * panels_per_run(s) + column / kPanel;
     packed[(panel * s.filters + filter) * kPanel + column % kPanel] = value;
   });
   return packed;
@@ -185,8 +188,9 @@ void conv_backward(const ConvShape& s, int64_t samples, const float* images, con
   for (int64_t part = 1; part < parts; ++part)
     for (int64_t i = 0; i < part_size; ++i) sums[i] += sums[part * part_size + i];
   if (gradients.weight)
-    for_each_weight(s, gradients.weight,
-                    [&](int64_t k, int64_t filter, float& value) { value = sums[packed_index(s, k, filter)]; });
+    for_each_weight(s, gradients.weight, [&](int64_t run, int64_t column, int64_t filter, float& value) {
+      value = sums[packed_index(s, run, column, filter)];
+    });
   if (gradients.bias) std::copy_n(sums + packed_size(s), s.filters, gradients.bias);
 }
 
