@@ -21,16 +21,21 @@ struct Holder {
 struct Cell {
   std::vector<int64_t> test_rows;
   std::vector<Holder> holders;
-  int64_t free = 0;  // test rows not yet given
+  int64_t train_count = 0;  // training rows, dealt or not
+  int64_t free = 0;         // test rows to give, not yet given
 };
 
 class TestDealer {
  public:
   TestDealer(const Labels& train, const std::vector<std::vector<int64_t>>& train_rows, const Labels& test)
       : cells_(static_cast<size_t>(train.classes * train.domains)), owed_(train_rows.size(), 0.0) {
-    for (int64_t row = 0; row < test.size(); ++row)
-      cells_[static_cast<size_t>(test.cell(row))].test_rows.push_back(row);
-    for (Cell& cell : cells_) cell.free = static_cast<int64_t>(cell.test_rows.size());
+    for (int64_t row = 0; row < test.size(); ++row) cell_of(test, row).test_rows.push_back(row);
+    for (int64_t row = 0; row < train.size(); ++row) ++cell_of(train, row).train_count;
+    std::vector<int64_t> dealt(cells_.size(), 0);
+    for (const auto& rows : train_rows) {
+      for (const int64_t row : rows) ++dealt[static_cast<size_t>(train.cell(row))];
+    }
+    for (size_t c = 0; c < cells_.size(); ++c) cells_[c].free = in_proportion(dealt[c], cells_[c]);
     for (size_t client = 0; client < train_rows.size(); ++client) enlist(client, train, train_rows[client]);
   }
 
@@ -50,6 +55,15 @@ class TestDealer {
   }
 
  private:
+  Cell& cell_of(const Labels& labels, int64_t row) { return cells_[static_cast<size_t>(labels.cell(row))]; }
+
+  // Where a rule leaves training rows out, as many test rows stay behind: otherwise such classes would weigh more in
+  // the test.
+  static int64_t in_proportion(int64_t dealt, const Cell& cell) {
+    const auto test_count = static_cast<int64_t>(cell.test_rows.size());
+    return cell.train_count == 0 ? 0 : (test_count * dealt + cell.train_count - 1) / cell.train_count;
+  }
+
   void enlist(size_t client, const Labels& train, const std::vector<int64_t>& rows) {
     std::map<int64_t, int64_t> counts;
     for (const int64_t row : rows) ++counts[train.cell(row)];
@@ -69,7 +83,8 @@ class TestDealer {
   // so that a client's total comes out right although its quotas are fractions.
   void share(Cell& cell) {
     if (cell.holders.empty() || cell.test_rows.empty()) return;
-    set_quotas(cell);
+    const double rate = static_cast<double>(cell.test_rows.size()) / static_cast<double>(cell.train_count);
+    for (Holder& holder : cell.holders) holder.quota = static_cast<double>(holder.train_count) * rate;
     std::vector<double> due(cell.holders.size());
     std::transform(cell.holders.begin(), cell.holders.end(), due.begin(), [](const Holder& holder) {
       return std::max(0.0, holder.quota - static_cast<double>(holder.given));
@@ -90,13 +105,6 @@ class TestDealer {
       ++order[i]->given;
       owed_[order[i]->client] -= 1.0;
     }
-  }
-
-  static void set_quotas(Cell& cell) {
-    int64_t total = 0;
-    for (const Holder& holder : cell.holders) total += holder.train_count;
-    const double rate = static_cast<double>(cell.test_rows.size()) / static_cast<double>(total);
-    for (Holder& holder : cell.holders) holder.quota = static_cast<double>(holder.train_count) * rate;
   }
 
   std::vector<Cell> cells_;
