@@ -7,6 +7,15 @@ class App;
 
 namespace sotto::cli {
 
+void add_bench(CLI::App& program);
 void add_data(CLI::App& program);
+void add_data_features(CLI::App& data_command);
+void add_export(CLI::App& program);
+void add_plan(CLI::App& program);
+void add_predict(CLI::App& program);
+void add_pretrain(CLI::App& program);
+void add_report(CLI::App& program);
+void add_run(CLI::App& program);
+void add_sweep(CLI::App& program);
 
 }  // namespace sotto::cli

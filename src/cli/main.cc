@@ -15,7 +15,15 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", SOTTO_VERSION);
   program.require_subcommand(1);
   program.footer("Start here:\n  sotto run examples/1_first_federation.toml");
+  sotto::cli::add_run(program);
+  sotto::cli::add_plan(program);
+  sotto::cli::add_sweep(program);
+  sotto::cli::add_report(program);
+  sotto::cli::add_predict(program);
+  sotto::cli::add_export(program);
   sotto::cli::add_data(program);
+  sotto::cli::add_pretrain(program);
+  sotto::cli::add_bench(program);
   try {
     program.parse(argc, argv);
     return 0;

@@ -11,9 +11,9 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/output.h"
+#include "cli/partition_summary.h"
 #include "cli/run_config.h"
-#include "data/partition.h"
-#include "report/partition_view.h"
+#include "report/partition_picture.h"
 
 namespace sotto::cli {
 namespace {
@@ -25,13 +25,6 @@ struct RunOptions {
   bool resume = false;
   int threads = 0;
 };
-
-constexpr int64_t kPicturedClients = 100;
-
-void write_partition(const federation::Setup& setup, const fs::path& folder) {
-  const at::Tensor counts = data::class_counts(*setup.partition, setup.data.dataset, kPicturedClients);
-  report::write_partition_picture(folder / "partition.png", counts, setup.data.dataset.class_names, setup.spec.data.clients);
-}
 
 int64_t rounds_done(const fs::path& folder, const config::RunSpec& spec, bool resume) {
   if (!resume || !fs::exists(folder)) return 0;
@@ -60,7 +53,7 @@ void run(const RunOptions& options) {
         setup, {.folder = folder, .resume = options.resume, .threads = threads, .watcher = &watcher});
   }
   if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
-  write_partition(setup, folder);
+  report::write_partition_picture(folder / "partition.png", summarise_partition(setup));
   if (options.output.json) {
     print_json(*summary);
     return;

@@ -116,10 +116,7 @@ class DiskStore : public StateStore {
     for (const auto& entry : fs::directory_iterator(folder_)) {
       int64_t client = 0;
       int64_t written = 0;
-      if (!parse(entry.path().filename().string(), client, written) || written > round) {
-        fs::remove(entry.path());
-        continue;
-      }
+      if (!parse(entry.path().filename().string(), client, written) || written > round) continue;
       int64_t& latest = latest_[client];
       if (latest != written && latest != 0) removable_.push_back(path_of(client, std::min(latest, written)));
       latest = std::max(latest, written);

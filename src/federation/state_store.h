@@ -20,7 +20,7 @@ class StateStore {
   virtual void put(int64_t client, int64_t round, privacy::PrivateState state) = 0;
   // Makes everything put so far durable as the state after `round`.
   virtual void commit(int64_t round) = 0;
-  // Goes back to what was committed for `round`.
+  // Goes back to what was committed for `round`. Changes nothing on disk.
   virtual void restore(int64_t round) = 0;
 };
 

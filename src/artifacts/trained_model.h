@@ -1,0 +1,31 @@
+// A model that a run has trained, ready to be used.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "federation/setup.h"
+#include "methods/method.h"
+
+namespace sotto::artifacts {
+
+class TrainedModel {
+ public:
+  // The model of `client`, or the global one, as of the run's last checkpoint. A client out of range, a global model that the method does
+  // not have, and a run without a checkpoint are UserErrors.
+  TrainedModel(const std::filesystem::path& run_folder, std::optional<int64_t> client);
+
+  // Logits for a batch as data::gather gives it.
+  at::Tensor predict(const at::Tensor& x) const { return method_->predict(x); }
+  NamedTensors weights() const { return method_->selected_weights(); }
+  const federation::Setup& setup() const { return setup_; }
+  int64_t round() const { return round_; }
+
+ private:
+  federation::Setup setup_;
+  std::unique_ptr<methods::ClientMethod> method_;
+  int64_t round_ = 0;
+};
+
+}  // namespace sotto::artifacts

@@ -1,0 +1,15 @@
+// sotto bench: what a step costs, as ratios within one run.
+#include <CLI/CLI.hpp>
+
+#include "cli/bench_simulate.h"
+#include "cli/commands.h"
+
+namespace sotto::cli {
+
+void add_bench(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("bench", "Measure speed against a bare loop in the same run");
+  command->require_subcommand(1);
+  add_bench_simulate(*command);
+}
+
+}  // namespace sotto::cli

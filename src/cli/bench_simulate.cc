@@ -1,0 +1,235 @@
+#include "cli/bench_simulate.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <sys/resource.h>
+#include <torch/optim/sgd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "artifacts/execute.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/output.h"
+#include "cli/run_config.h"
+#include "federation/cohort.h"
+#include "methods/local_trainer.h"
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  int64_t clients = 100;
+  int64_t repeats = 7;
+  bool engine_only = false;
+  int threads = 0;
+  OutputOptions output;
+};
+
+constexpr int64_t kCohort = 10;
+constexpr int64_t kRecordsPerClient = 600;
+// Forward and backward of the benchmark's CNN, as multiply-adds counted twice.
+constexpr double kFlopsPerSample = 2.5e6;
+
+config::RunSpec workload(const BenchOptions& options) {
+  config::RunSpec spec;
+  spec.name = "bench";
+  spec.method_options = "{}";
+  spec.data.clients = options.clients;
+  spec.data.partition = "resample";
+  spec.data.records_per_client = kRecordsPerClient;
+  spec.federation.cohort = kCohort;
+  spec.federation.batch = 32;
+  spec.federation.lr = 0.05;
+  spec.federation.eval_clients = 1;
+  return spec;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("sotto-bench-{}", ::getpid())) { fs::remove_all(path_); }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Marks the end of each round, when its checkpoint is on disk.
+class RoundClock : public federation::RunSink {
+ public:
+  void upload(int64_t, int64_t, const privacy::Upload&) override {}
+  void round(const federation::RoundRecord&) override {}
+  void checkpoint(const federation::Checkpoint&) override { marks_.push_back(Clock::now()); }
+
+  // A round in the middle: set-up lies before the first mark and the final evaluation before the last.
+  double seconds_per_round() const { return std::chrono::duration<double>(marks_.at(2) - marks_.at(0)).count() / 2; }
+
+ private:
+  std::vector<Clock::time_point> marks_;
+};
+
+// The whole engine: cohort, shards, training, releases, ledger, aggregation, metrics and checkpoint on disk; no evaluation.
+double engine_round(const federation::Setup& setup, int threads) {
+  const TemporaryFolder folder;
+  RoundClock clock;
+  artifacts::execute(setup, {.folder = folder.path(), .resume = false, .threads = threads, .watcher = &clock});
+  return clock.seconds_per_round();
+}
+
+// Calls train(batch) for every step that one round consists of.
+template <typename Train>
+double bare_round(const federation::Setup& setup, const Train& train) {
+  data::Batch batch;
+  const auto begin = Clock::now();
+  for (const int64_t client : federation::sample_cohort(setup.spec, 2)) {
+    const at::Tensor records = setup.partition->shard(client).train;
+    for (int64_t at = 0; at < records.size(0); at += setup.spec.federation.batch) {
+      data::gather(setup.data.dataset.train, records.narrow(0, at, std::min(setup.spec.federation.batch, records.size(0) - at)), batch);
+      train(batch);
+    }
+  }
+  return seconds_since(begin);
+}
+
+// Forward, backward and step of the engine's own model, and nothing else.
+double bare_own_round(const federation::Setup& setup) {
+  const auto model = methods::initial_model(setup.context());
+  const models::FlatParameters flat(*model);
+  at::Tensor values = flat.values();
+  return bare_round(setup, [&](const data::Batch& batch) {
+    flat.zero_gradient();
+    at::cross_entropy_loss(model->logits(batch.x), batch.y).backward();
+    values.add_(flat.gradient(), -setup.spec.federation.lr);
+  });
+}
+
+// The same network written the plain way: libtorch's operators, one tensor per parameter, libtorch's optimiser.
+double bare_libtorch_round(const federation::Setup& setup) {
+  std::vector<at::Tensor> p;
+  for (const auto& [name, value] : methods::initial_model(setup.context())->shared_parameters()) {
+    p.push_back(value.detach().clone().set_requires_grad(true));
+  }
+  SOTTO_INVARIANT(p.size() == 8);
+  torch::optim::SGD optimizer(p, torch::optim::SGDOptions(setup.spec.federation.lr));
+  return bare_round(setup, [&](const data::Batch& batch) {
+    optimizer.zero_grad();
+    at::Tensor x = at::max_pool2d(at::relu(at::conv2d(batch.x, p[0], p[1], 2, 3)), 2, 1);
+    x = at::max_pool2d(at::relu(at::conv2d(x, p[2], p[3], 2)), 2, 1);
+    x = at::relu(at::linear(x.flatten(1), p[4], p[5]));
+    at::cross_entropy_loss(at::linear(x, p[6], p[7]), batch.y).backward();
+    optimizer.step();
+  });
+}
+
+// The best rate at which one core multiplies matrices here, in FLOP/s.
+double peak_flops() {
+  constexpr int64_t kSize = 512;
+  const at::Tensor a = at::ones({kSize, kSize});
+  at::Tensor c = at::mm(a, a);
+  double best = 0.0;
+  for (int i = 0; i < 20; ++i) {
+    const auto begin = Clock::now();
+    at::mm_out(c, a, a);
+    best = std::max(best, 2.0 * kSize * kSize * kSize / seconds_since(begin));
+  }
+  return best;
+}
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+json measure(const BenchOptions& options) {
+  at::set_num_threads(1);
+  config::RunSpec spec = workload(options);
+  spec.rounds = 4;
+  spec.federation.eval_every = spec.rounds;
+  const federation::Setup setup = federation::prepare(spec);
+  const int threads = resolve_threads(options.threads);
+
+  std::vector<double> engine_one, engine_all, own, libtorch, overhead, scaling;
+  Progress progress("bench", options.repeats);
+  for (int64_t i = 0; i < options.repeats; ++i) {
+    engine_all.push_back(engine_round(setup, threads));
+    engine_one.push_back(engine_round(setup, 1));
+    scaling.push_back(engine_one.back() / engine_all.back());
+    if (!options.engine_only) {
+      own.push_back(bare_own_round(setup));
+      overhead.push_back(engine_one.back() / own.back());
+      libtorch.push_back(bare_libtorch_round(setup));
+    }
+    progress.advance();
+  }
+  const double samples = kCohort * kRecordsPerClient;
+  const double per_round = median(engine_all);
+  json value = {{"clients", options.clients},
+                {"threads", threads},
+                {"rounds_per_s", 1 / per_round},
+                {"samples_per_s", samples / per_round},
+                {"rounds_per_s_1_thread", 1 / median(engine_one)},
+                {fmt::format("scaling_{}_threads", threads), median(scaling)},
+                {"fraction_of_peak", samples * kFlopsPerSample / median(engine_one) / peak_flops()},
+                {"peak_rss_mb", peak_rss_mb()}};
+  if (!options.engine_only) {
+    value["bare_rounds_per_s"] = 1 / median(libtorch);
+    value["bare_own_rounds_per_s"] = 1 / median(own);
+    value["overhead"] = median(overhead);
+    value["speedup_over_bare"] = median(libtorch) / per_round;
+  }
+  return value;
+}
+
+void bench(const BenchOptions& options) {
+  const json value = measure(options);
+  if (options.output.json) {
+    print_json(value);
+    return;
+  }
+  Table table({"figure", "value"});
+  for (const auto& [key, figure] : value.items()) {
+    table.add_row({key, figure.is_number_integer() ? figure.dump() : fmt::format("{:.3f}", figure.get<double>())});
+  }
+  print_text(table.to_string());
+}
+
+}  // namespace
+
+void add_bench_simulate(CLI::App& bench_command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = bench_command.add_subcommand(
+      "simulate", "100 clients × 600 Fashion-MNIST images, 10 a round, against bare loops of the same steps");
+  command->add_option("--clients", options->clients, "Registered clients")->check(CLI::Range(int64_t{10}, int64_t{1} << 30));
+  command->add_option("--repeats", options->repeats, "Interleaved repetitions; medians are reported")->check(CLI::Range(1, 1000));
+  command->add_flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
+  add_threads_option(*command, options->threads);
+  add_output_options(*command, options->output, "Print the figures as JSON");
+  add_example(*command, "sotto bench simulate --json");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace sotto::cli

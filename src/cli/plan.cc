@@ -1,0 +1,127 @@
+// sotto plan: what a run would do, without doing it.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/partition_summary.h"
+#include "cli/run_config.h"
+#include "federation/setup.h"
+#include "report/partition_picture.h"
+#include "report/partition_table.h"
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+struct PlanOptions {
+  RunConfigOptions config;
+  OutputOptions output;
+  std::string picture;
+};
+
+struct Sizes {
+  int64_t shared = 0;
+  int64_t personal = 0;
+};
+
+Sizes parameter_counts(const federation::Setup& setup) {
+  RandomStream init(setup.spec.seed, "model-init");
+  const auto model = models::make_model(setup.spec.model, setup.data.task, init);
+  return {total_elements(model->shared_parameters()), total_elements(model->personal_parameters())};
+}
+
+int64_t steps_per_round(const config::RunSpec& spec, int64_t records) {
+  return spec.federation.local_epochs * ((records + spec.federation.batch - 1) / spec.federation.batch);
+}
+
+json plan_json(const federation::Setup& setup, const report::PartitionSummary& partition) {
+  const config::RunSpec& spec = setup.spec;
+  const Sizes sizes = parameter_counts(setup);
+  const at::Tensor records = partition.counts.sum(1);
+  const int64_t cohort = spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
+  json releases = json::array();
+  for (const auto& release : setup.method->plan(spec)) {
+    releases.push_back({{"what", release.what},
+                        {"observer", release.observer},
+                        {"mechanism", release.mechanism},
+                        {"how_often", release.how_often},
+                        {"why_unproven", release.why_unproven.empty() ? json(nullptr) : json(release.why_unproven)}});
+  }
+  return {{"dataset", spec.data.name},
+          {"train_records", setup.data.dataset.train.size()},
+          {"test_records", setup.data.dataset.test.size()},
+          {"classes", setup.data.dataset.classes()},
+          {"domains", setup.data.dataset.domain_names},
+          {"clients", spec.data.clients},
+          {"records_per_client", {{"min", records.min().item<int64_t>()}, {"max", records.max().item<int64_t>()}}},
+          {"model", spec.model.name},
+          {"shared_parameters", sizes.shared},
+          {"personal_parameters", sizes.personal},
+          {"method", spec.method},
+          {"variant", spec.variant},
+          {"rounds", spec.rounds},
+          {"cohort", cohort},
+          {"steps_per_client_and_round",
+           {{"min", steps_per_round(spec, records.min().item<int64_t>())},
+            {"max", steps_per_round(spec, records.max().item<int64_t>())}}},
+          {"upload_megabytes_per_round",
+           releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
+          {"releases", releases},
+          {"config_hash", spec.hash()}};
+}
+
+std::string range(const json& value) {
+  return value["min"] == value["max"] ? value["min"].dump() : fmt::format("{} to {}", value["min"].dump(), value["max"].dump());
+}
+
+std::string plan_text(const json& plan, const report::PartitionSummary& partition) {
+  std::string text = fmt::format(
+      "data        {}: {} training records, {} test records, {} classes\n"
+      "clients     {}, {} a round, {} records each\n"
+      "model       {}: {} shared and {} personal parameters\n"
+      "method      {} ({})\n"
+      "work        {} rounds of {} steps per client; {:.2f} MB of uploads a round\n\n",
+      plan["dataset"].get<std::string>(), plan["train_records"].dump(), plan["test_records"].dump(), plan["classes"].dump(),
+      plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]), plan["model"].get<std::string>(),
+      plan["shared_parameters"].dump(), plan["personal_parameters"].dump(), plan["method"].get<std::string>(),
+      plan["variant"].get<std::string>(), plan["rounds"].dump(), range(plan["steps_per_client_and_round"]),
+      plan["upload_megabytes_per_round"].get<double>());
+  text += report::partition_table(partition) + "\n";
+  if (plan["releases"].empty()) return text + "releases    none: nothing leaves the clients\n";
+  Table table({"release", "seen by", "mechanism", "how often", "guarantee"});
+  for (const json& release : plan["releases"]) {
+    const json& why = release["why_unproven"];
+    table.add_row({release["what"], release["observer"], release["mechanism"], release["how_often"],
+                   why.is_null() ? "proven" : "none: " + why.get<std::string>()});
+  }
+  return text + table.to_string();
+}
+
+void plan(const PlanOptions& options) {
+  const federation::Setup setup = federation::prepare(load_spec(options.config));
+  const report::PartitionSummary partition = summarise_partition(setup);
+  if (!options.picture.empty()) report::write_partition_picture(options.picture, partition);
+  const json value = plan_json(setup, partition);
+  if (options.output.json) {
+    print_json(value);
+  } else {
+    print_text(plan_text(value, partition));
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = program.add_subcommand("plan", "Print what a run would do, without doing it");
+  add_run_config_options(*command, options->config);
+  command->add_option("--picture", options->picture, "Also draw the partition into this PNG file");
+  add_output_options(*command, options->output, "Print the plan as JSON");
+  add_example(*command, "sotto plan examples/1_first_federation.toml --picture partition.png");
+  command->callback([options] { plan(*options); });
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,177 @@
+// sotto predict: what a trained model says of records it is shown.
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "artifacts/trained_model.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "data/images/decode.h"
+#include "data/source.h"
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+struct PredictOptions {
+  std::string run;
+  int64_t client = -1;
+  std::vector<std::string> images;
+  std::string data;
+  int64_t test = 0;
+  int64_t top = 3;
+  OutputOptions output;
+};
+
+// Records to be classified, with a name for each and the true class where it is known.
+struct Question {
+  data::Records records;
+  std::vector<std::string> names;
+  bool has_truth = false;
+};
+
+// Grey from colours by mean, colours from grey by repetition.
+at::Tensor with_channels(const at::Tensor& images, int64_t channels) {
+  if (images.size(1) == channels) return images;
+  if (channels == 1) return images.to(at::kFloat).mean(1, true).round_().to(at::kByte);
+  return images.expand({images.size(0), channels, images.size(2), images.size(3)}).contiguous();
+}
+
+Question from_images(const std::vector<std::string>& files, const data::Dataset& trained_on) {
+  if (trained_on.kind != data::Kind::kImages) {
+    fail_user("--image: the model of this run does not read images; use --data or --test");
+  }
+  const std::vector<int64_t> shape = trained_on.record_shape();
+  const auto count = static_cast<int64_t>(files.size());
+  const data::EncodedImages encoded{.count = count,
+                                    .bytes = [&](int64_t i) { return read_file(files[static_cast<size_t>(i)]); },
+                                    .where = [&](int64_t i) { return files[static_cast<size_t>(i)]; }};
+  Question question;
+  question.records.x = with_channels(data::decode_images(encoded, shape[1], "decoding"), shape[0]);
+  question.records.y = at::zeros({count}, at::kLong);
+  question.names = files;
+  return question;
+}
+
+Question from_path(const std::string& path, const data::Dataset& trained_on) {
+  config::DataOptions options;
+  options.name = "custom";
+  options.path = path;
+  if (trained_on.kind == data::Kind::kImages) options.image_size = trained_on.record_shape()[1];
+  data::Dataset dataset = data::load_dataset(options, 0);
+  if (dataset.kind != trained_on.kind || dataset.record_shape() != trained_on.record_shape()) {
+    fail_user("{}: its records have shape {}, the model of this run takes {}", path, json(dataset.record_shape()).dump(),
+              json(trained_on.record_shape()).dump());
+  }
+  Question question;
+  question.records = dataset.test.size() > 0 ? dataset.test : dataset.train;
+  question.has_truth = dataset.class_names == trained_on.class_names;
+  for (int64_t i = 0; i < question.records.size(); ++i) question.names.push_back(fmt::format("record {}", i));
+  return question;
+}
+
+Question from_held_out(int64_t count, std::optional<int64_t> client, const federation::Setup& setup) {
+  const data::Dataset& dataset = setup.data.dataset;
+  const bool own_split = dataset.test.size() > 0;
+  const data::Records& split = own_split ? dataset.test : dataset.train;
+  at::Tensor rows = client || !own_split ? setup.partition->shard(client.value_or(0)).test : at::arange(split.size());
+  rows = rows.narrow(0, 0, std::min(count, rows.size(0)));
+  Question question;
+  question.records.x = split.x.index_select(0, rows);
+  question.records.y = split.y.index_select(0, rows);
+  question.has_truth = true;
+  for (int64_t i = 0; i < rows.size(0); ++i) question.names.push_back(fmt::format("test record {}", rows[i].item<int64_t>()));
+  return question;
+}
+
+Question ask(const PredictOptions& options, std::optional<int64_t> client, const federation::Setup& setup) {
+  const int chosen = (options.images.empty() ? 0 : 1) + (options.data.empty() ? 0 : 1) + (options.test > 0 ? 1 : 0);
+  if (chosen != 1) fail_user("say what to classify: --image FILE…, --data PATH, or --test COUNT");
+  if (!options.images.empty()) return from_images(options.images, setup.data.dataset);
+  if (!options.data.empty()) return from_path(options.data, setup.data.dataset);
+  return from_held_out(options.test, client, setup);
+}
+
+json answer(const artifacts::TrainedModel& model, const Question& question, int64_t top) {
+  const data::Dataset& dataset = model.setup().data.dataset;
+  data::Batch batch;
+  json answers = json::array();
+  constexpr int64_t kBatch = 256;
+  for (int64_t begin = 0; begin < question.records.size(); begin += kBatch) {
+    const int64_t count = std::min(kBatch, question.records.size() - begin);
+    data::gather(question.records, at::arange(begin, begin + count, at::kLong), batch);
+    const at::Tensor probabilities = at::softmax(model.predict(batch.x), 1);
+    const auto [best, classes] = probabilities.topk(std::min(top, dataset.classes()), 1);
+    for (int64_t i = 0; i < count; ++i) {
+      json entry = {{"record", question.names[static_cast<size_t>(begin + i)]}, {"classes", json::array()}};
+      for (int64_t k = 0; k < classes.size(1); ++k) {
+        entry["classes"].push_back({{"class", dataset.class_names[static_cast<size_t>(classes[i][k].item<int64_t>())]},
+                                    {"probability", best[i][k].item<double>()}});
+      }
+      if (question.has_truth) entry["truth"] = dataset.class_names[static_cast<size_t>(batch.y[i].item<int64_t>())];
+      answers.push_back(std::move(entry));
+    }
+  }
+  return answers;
+}
+
+std::string table_of(const json& answers, bool has_truth) {
+  std::vector<std::string> headers = {"record", "class", "probability", "then"};
+  if (has_truth) headers.emplace_back("truth");
+  Table table(headers);
+  int64_t right = 0;
+  for (const json& entry : answers) {
+    const json& classes = entry["classes"];
+    std::string then;
+    for (size_t k = 1; k < classes.size(); ++k) {
+      then += fmt::format("{}{} {:.3f}", k == 1 ? "" : ", ", classes[k]["class"].get<std::string>(),
+                          classes[k]["probability"].get<double>());
+    }
+    std::vector<std::string> cells = {entry["record"], classes[0]["class"],
+                                      fmt::format("{:.3f}", classes[0]["probability"].get<double>()), then};
+    if (has_truth) {
+      cells.push_back(entry["truth"]);
+      right += entry["truth"] == classes[0]["class"] ? 1 : 0;
+    }
+    table.add_row(cells);
+  }
+  std::string text = table.to_string();
+  if (has_truth) text += fmt::format("{} of {} right\n", right, answers.size());
+  return text;
+}
+
+void predict(const PredictOptions& options) {
+  const std::optional<int64_t> client = options.client < 0 ? std::nullopt : std::optional(options.client);
+  const artifacts::TrainedModel model(options.run, client);
+  const Question question = ask(options, client, model.setup());
+  const json answers = answer(model, question, options.top);
+  if (options.output.json) {
+    print_json(answers);
+  } else {
+    print_text(table_of(answers, question.has_truth));
+  }
+}
+
+}  // namespace
+
+void add_predict(CLI::App& program) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = program.add_subcommand("predict", "Classify records with a trained model");
+  command->add_option("RUN", options->run, "A run directory")->required();
+  command->add_option("--client", options->client, "Use this client's model (default: the global one)");
+  command->add_option("--image", options->images, "Image files (PNG, JPEG)");
+  command->add_option("--data", options->data, "A folder or file of records, as for data.path");
+  command->add_option("--test", options->test, "The first so many held-out records")->check(CLI::PositiveNumber);
+  command->add_option("--top", options->top, "How many classes to show per record")->check(CLI::PositiveNumber);
+  add_output_options(*command, options->output, "Print classes and probabilities as JSON");
+  add_example(*command, "sotto predict runs/first --test 5");
+  command->callback([options] { predict(*options); });
+}
+
+}  // namespace sotto::cli

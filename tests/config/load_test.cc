@@ -1,0 +1,140 @@
+#include "config/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace sotto::config {
+namespace {
+
+using ::testing::HasSubstr;
+
+MethodReader two_methods() {
+  return {.names = {"fedavg", "fedprox"}, .read_options = [](const std::string& name, Section& section) {
+            if (name == "fedprox") section.number("mu", 0.01, kNonNegative);
+          }};
+}
+
+RunSpec parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_run_spec(text, "run.toml", overrides, two_methods());
+}
+
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(LoadRunSpec, EmptyFileGivesDefaults) {
+  const RunSpec spec = parse("");
+  EXPECT_EQ(spec.data.name, "fashion-mnist");
+  EXPECT_EQ(spec.method, "fedavg");
+  EXPECT_EQ(spec.variant, "sound");
+  EXPECT_FALSE(spec.privacy.has_value());
+}
+
+TEST(LoadRunSpec, ReadsEverySection) {
+  const RunSpec spec = parse(R"(
+seed = 7
+rounds = 3
+[data]
+clients = 4
+partition = "dirichlet"
+alpha = 0.1
+[model]
+name = "mlp"
+hidden = [32, 16]
+[federation]
+cohort = 2
+lr = 1
+[method]
+name = "fedprox"
+mu = 0.5
+[privacy]
+epsilon = 1
+delta = 1e-5
+adjacency = "replace"
+)");
+  EXPECT_EQ(spec.seed, 7U);
+  EXPECT_EQ(spec.data.alpha, 0.1);
+  EXPECT_EQ(spec.model.hidden, (std::vector<int64_t>{32, 16}));
+  EXPECT_EQ(spec.federation.lr, 1.0);
+  EXPECT_EQ(spec.method_options, R"({"mu":0.5})");
+  EXPECT_EQ(spec.privacy->adjacency, "replace");
+}
+
+TEST(LoadRunSpec, UnknownKeyNamesTheNearestAndItsLine) {
+  const std::string error = error_of("rounds = 2\n[data]\nclinets = 4\n");
+  EXPECT_THAT(error, HasSubstr("run.toml:3"));
+  EXPECT_THAT(error, HasSubstr("data.clinets"));
+  EXPECT_THAT(error, HasSubstr("did you mean 'clients'?"));
+}
+
+TEST(LoadRunSpec, UnknownSectionAndMethodAreErrors) {
+  EXPECT_THAT(error_of("[daat]\nname = \"x\"\n"), HasSubstr("did you mean 'data'?"));
+  EXPECT_THAT(error_of("[method]\nname = \"fedavgg\"\n"), HasSubstr("did you mean 'fedavg'?"));
+}
+
+TEST(LoadRunSpec, OptionOfAnotherMethodIsAnError) {
+  EXPECT_THAT(error_of("[method]\nname = \"fedavg\"\nmu = 1.0\n"), HasSubstr("method.mu is not a known key"));
+}
+
+struct BadValue {
+  const char* text;
+  const char* expected;
+};
+
+class BadValues : public ::testing::TestWithParam<BadValue> {};
+
+TEST_P(BadValues, GetOneClearLine) {
+  const std::string error = error_of(GetParam().text);
+  EXPECT_THAT(error, HasSubstr(GetParam().expected));
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadValues,
+    ::testing::Values(
+        BadValue{"rounds = 0", "rounds must be in [1, "}, BadValue{"rounds = 1.5", "must be a whole number"},
+        BadValue{"rounds = \"two\"", "must be a whole number"}, BadValue{"seed = -1", "seed must be at least 0"},
+        BadValue{"[data]\nname = 3", "must be text in quotes"}, BadValue{"[data]\nalpha = 0", "greater than 0"},
+        BadValue{"[data]\nalpha = nan", "must be a finite number"}, BadValue{"[data]\nalpha = inf", "must be a finite number"},
+        BadValue{"[data]\ndomains = [1]", "must be a list of texts"}, BadValue{"data = 1", "must be a table"},
+        BadValue{"[federation]\nlr = -0.1", "greater than 0"}, BadValue{"[federation]\noptimizer = \"sdg\"", "did you mean 'sgd'?"},
+        BadValue{"[data]\nclients = 3\n[federation]\ncohort = 4", "more than the 3 clients"},
+        BadValue{"[record]\nuploads = 1", "must be true or false"}, BadValue{"seed = 2020-01-01", "date or time"},
+        BadValue{"rounds = = 2", "not valid TOML"}, BadValue{"[privacy]\ndelta = 1e-5", "privacy.epsilon has no default"},
+        BadValue{"[privacy]\nepsilon = 1.0\ndelta = 1e-5", "privacy.adjacency has no default"},
+        BadValue{"[privacy]\nepsilon = 0\ndelta = 1e-5\nadjacency = \"replace\"", "greater than 0"},
+        BadValue{"[privacy]\nepsilon = 1\ndelta = 1\nadjacency = \"replace\"", "in (0, 1)"}));
+
+TEST(LoadRunSpec, OverridesWinAndAreChecked) {
+  EXPECT_EQ(parse("[federation]\nlr = 0.1", {"federation.lr=0.5"}).federation.lr, 0.5);
+  EXPECT_EQ(parse("", {"data.name=mnist"}).data.name, "mnist");
+  EXPECT_EQ(parse("", {"model.hidden=[8, 4]"}).model.hidden, (std::vector<int64_t>{8, 4}));
+  EXPECT_THAT(error_of("", {"federation.lrr=0.5"}), HasSubstr("did you mean 'lr'?"));
+  EXPECT_THAT(error_of("", {"federation.lr"}), HasSubstr("write it as key=value"));
+  EXPECT_THAT(error_of("rounds = 2", {"rounds.x=1"}), HasSubstr("not a table"));
+}
+
+TEST(RunSpec, TomlRoundTripKeepsTheHash) {
+  const RunSpec spec = parse("name = \"a\"\n[method]\nname = \"fedprox\"\nmu = 0.3\n[data]\nalpha = 0.123456789\n");
+  const RunSpec again = parse(spec.to_toml());
+  EXPECT_EQ(spec.hash(), again.hash());
+  EXPECT_EQ(spec.to_json(), again.to_json());
+}
+
+TEST(RunSpec, HashSeesSettingsButNotTheLabel) {
+  const RunSpec base = parse("");
+  EXPECT_EQ(base.hash(), parse("name = \"other\"").hash());
+  EXPECT_NE(base.hash(), parse("seed = 2").hash());
+  EXPECT_NE(base.hash(), parse("[method]\nname = \"fedprox\"").hash());
+  EXPECT_NE(parse("[method]\nname = \"fedprox\"\nmu = 0.1").hash(), parse("[method]\nname = \"fedprox\"\nmu = 0.2").hash());
+}
+
+}  // namespace
+}  // namespace sotto::config
