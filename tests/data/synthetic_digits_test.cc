@@ -9,6 +9,9 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace sotto::data {
 namespace {
 

@@ -5,7 +5,6 @@
 #include "base/random.h"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace sotto::data::partitioning {

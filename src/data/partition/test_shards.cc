@@ -1,7 +1,6 @@
 #include "data/partition/test_shards.h"
 
 #include "base/random.h"
-#include "data/partition/groups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -57,8 +56,8 @@ class TestDealer {
  private:
   Cell& cell_of(const Labels& labels, int64_t row) { return cells_[static_cast<size_t>(labels.cell(row))]; }
 
-  // Where a rule leaves training rows out, as many test rows stay behind: otherwise such classes would weigh more in
-  // the test.
+  // Where a rule leaves training rows out, the same share of test rows stays behind: otherwise such classes would weigh
+  // more in the test.
   static int64_t in_proportion(int64_t dealt, const Cell& cell) {
     const auto test_count = static_cast<int64_t>(cell.test_rows.size());
     return cell.train_count == 0 ? 0 : (test_count * dealt + cell.train_count - 1) / cell.train_count;
