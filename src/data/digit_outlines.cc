@@ -21,7 +21,7 @@ constexpr const char* kFolders[] = {"/usr/share/fonts/truetype/dejavu", "/usr/sh
                                     "/usr/share/fonts/TTF", "/usr/local/share/fonts/dejavu"};
 constexpr const char* kFiles[] = {"DejaVuSans.ttf",       "DejaVuSans-Bold.ttf", "DejaVuSerif.ttf",
                                   "DejaVuSerif-Bold.ttf", "DejaVuSansMono.ttf",  "DejaVuSansMono-Bold.ttf"};
-constexpr int kPiecesPerEdge = 6;  // straight edges are cut as well, so that they can bend
+constexpr int kPiecesPerEdge = 3;  // straight edges are cut as well, so that they can bend
 
 struct CloseLibrary {
   void operator()(FT_Library library) const { FT_Done_FreeType(library); }

@@ -56,7 +56,9 @@ Point anywhere(RandomStream& stream) {
 class Warp {
  public:
   Warp(Point centre, double height, RandomStream& stream) : centre_(centre), height_(height) {
-    turn_ = stream.uniform(-0.09, 0.09) * kTurn;
+    const double turn = stream.uniform(-0.09, 0.09) * kTurn;
+    cosine_ = std::cos(turn);
+    sine_ = std::sin(turn);
     shear_ = stream.uniform(-0.3, 0.3);
     stretch_ = stream.uniform(0.8, 1.25);
     for (Wave& wave : waves_) {
@@ -73,8 +75,7 @@ class Warp {
       bent.y += wave.push_y * swing;
     }
     const double x = (bent.x + shear_ * bent.y) * stretch_;
-    return {centre_.x + height_ * (std::cos(turn_) * x - std::sin(turn_) * bent.y),
-            centre_.y + height_ * (std::sin(turn_) * x + std::cos(turn_) * bent.y)};
+    return {centre_.x + height_ * (cosine_ * x - sine_ * bent.y), centre_.y + height_ * (sine_ * x + cosine_ * bent.y)};
   }
 
  private:
@@ -83,7 +84,8 @@ class Warp {
   };
   Point centre_;
   double height_;
-  double turn_;
+  double cosine_;
+  double sine_;
   double shear_;
   double stretch_;
   Wave waves_[2];
