@@ -1,12 +1,4 @@
 // sotto data: what datasets and pretrained weights are here, what is in them, and how to get more.
-#include <ATen/ATen.h>
-
-#include <CLI/CLI.hpp>
-#include <chrono>
-#include <filesystem>
-#include <memory>
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -14,6 +6,15 @@
 #include "cli/output.h"
 #include "data/install/install.h"
 #include "data/source.h"
+
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
 
 namespace sotto::cli {
 namespace {
@@ -95,10 +96,13 @@ const char* kind_name(data::Kind kind) {
 at::Tensor count_records(const data::Records& records, const data::Dataset& dataset) {
   const int64_t cells = dataset.classes() * dataset.domains();
   if (records.size() == 0) return at::zeros({dataset.classes(), dataset.domains()}, at::kLong);
-  return at::bincount(records.y * dataset.domains() + records.domain, {}, cells).view({dataset.classes(), dataset.domains()});
+  return at::bincount(records.y * dataset.domains() + records.domain, {}, cells)
+      .view({dataset.classes(), dataset.domains()});
 }
 
-int64_t at_cell(const at::Tensor& counts, int64_t row, int64_t column) { return counts[row][column].item<int64_t>(); }
+int64_t at_cell(const at::Tensor& counts, int64_t row, int64_t column) {
+  return counts[row][column].item<int64_t>();
+}
 
 json counts_json(const at::Tensor& counts, const data::Dataset& dataset) {
   json by_domain = json::object();
@@ -127,11 +131,12 @@ json show_json(const data::Dataset& dataset) {
 }
 
 std::string spread_text(const char* what, const at::Tensor& totals) {
-  return fmt::format("records per {}: {} to {}, median {}\n", what, totals.min().item<int64_t>(), totals.max().item<int64_t>(),
-                     totals.median().item<int64_t>());
+  return fmt::format("records per {}: {} to {}, median {}\n", what, totals.min().item<int64_t>(),
+                     totals.max().item<int64_t>(), totals.median().item<int64_t>());
 }
 
-// One row per class, a column per domain (or one for all of them where there are too many) and one for the test records.
+// One row per class, a column per domain (or one for all of them where there are too many) and one for the test
+// records.
 std::string balance_table(const data::Dataset& dataset) {
   const bool by_domain = dataset.domains() > 1 && dataset.domains() <= kMaxDomainColumns;
   const at::Tensor train = count_records(dataset.train, dataset);
@@ -142,17 +147,20 @@ std::string balance_table(const data::Dataset& dataset) {
   Table table(headers);
   const auto add = [&](const std::string& name, const at::Tensor& per_domain, int64_t tested) {
     std::vector<std::string> cells{name};
-    for (int64_t d = 0; by_domain && d < dataset.domains(); ++d) cells.push_back(std::to_string(per_domain[d].item<int64_t>()));
+    for (int64_t d = 0; by_domain && d < dataset.domains(); ++d)
+      cells.push_back(std::to_string(per_domain[d].item<int64_t>()));
     cells.push_back(std::to_string(per_domain.sum().item<int64_t>()));
     cells.push_back(std::to_string(tested));
     table.add_row(std::move(cells));
   };
   const int64_t shown = std::min(dataset.classes(), kMaxClassRows);
-  for (int64_t c = 0; c < shown; ++c) add(dataset.class_names[static_cast<size_t>(c)], train[c], test[c].item<int64_t>());
+  for (int64_t c = 0; c < shown; ++c)
+    add(dataset.class_names[static_cast<size_t>(c)], train[c], test[c].item<int64_t>());
   add("all classes", train.sum(0), dataset.test.size());
   std::string text = table.to_string();
   if (shown < dataset.classes()) {
-    text += fmt::format("({} more classes; --json lists them all)\n", dataset.classes() - shown) + spread_text("class", train.sum(1));
+    text += fmt::format("({} more classes; --json lists them all)\n", dataset.classes() - shown) +
+            spread_text("class", train.sum(1));
   }
   if (dataset.domains() > kMaxDomainColumns) text += spread_text("domain", train.sum(0));
   return text;
@@ -173,8 +181,8 @@ void show(const ShowOptions& options) {
   const data::Dataset dataset = data::load_dataset(wanted, 1);
   if (options.output.json) return print_json(show_json(dataset));
   print_text(fmt::format("{}: {} training and {} test records ({}), {} classes, {} domain{}\n\n", dataset.name,
-                         dataset.train.size(), dataset.test.size(), shape_text(dataset), dataset.classes(), dataset.domains(),
-                         dataset.domains() == 1 ? "" : "s") +
+                         dataset.train.size(), dataset.test.size(), shape_text(dataset), dataset.classes(),
+                         dataset.domains(), dataset.domains() == 1 ? "" : "s") +
              balance_table(dataset));
 }
 
@@ -189,7 +197,8 @@ struct CheckResult {
 };
 
 CheckResult check_one(const std::string& name) {
-  CheckResult result{.name = name};
+  CheckResult result;
+  result.name = name;
   const auto start = std::chrono::steady_clock::now();
   try {
     const data::Dataset dataset = data::load_dataset(options_for(name), 1);
@@ -251,13 +260,15 @@ void install(const NamesOptions& options) {
     const bool fetched = data::install(name);
     for (const auto& item : data::installables()) {
       if (item.name != name) continue;
-      print_text(fmt::format("{} is {} {}\n", name, fetched ? "now in" : "already here:", data::installed_path(item).string()));
+      print_text(fmt::format("{} is {} {}\n", name,
+                             fetched ? "now in" : "already here:", data::installed_path(item).string()));
     }
   }
 }
 
 void add_list(CLI::App& parent) {
-  auto* command = parent.add_subcommand("list", "Datasets and pretrained weights: what is here and how to get the rest");
+  auto* command =
+      parent.add_subcommand("list", "Datasets and pretrained weights: what is here and how to get the rest");
   const auto options = std::make_shared<OutputOptions>();
   add_output_options(*command, *options, "Print {datasets, weights}, each with its location or null");
   add_example(*command, "sotto data list");
@@ -267,7 +278,8 @@ void add_list(CLI::App& parent) {
 void add_show(CLI::App& parent) {
   auto* command = parent.add_subcommand("show", "Counts, shape and class balance of one dataset");
   const auto options = std::make_shared<ShowOptions>();
-  command->add_option("name", options->name, "A dataset of sotto data list, or the path of your own (with a /)")->required();
+  command->add_option("name", options->name, "A dataset of sotto data list, or the path of your own (with a /)")
+      ->required();
   command->add_option("--domains", options->domains, "Domains to use, or transforms that make domains")->delimiter(',');
   command->add_option("--image-size", options->image_size, "Pixels a side");
   add_output_options(*command, options->output, "Print counts per domain and class");

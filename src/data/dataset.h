@@ -40,7 +40,8 @@ struct Dataset {
   std::vector<int64_t> record_shape() const;
 };
 
-// Throws a UserError unless sizes agree, labels and domains are in range, and features are finite. Every reader's last act.
+// Throws a UserError unless sizes agree, labels and domains are in range, and features are finite. Every reader's last
+// act.
 void validate(const Dataset& dataset);
 
 // A mini-batch as a model sees it: images as float32 in [-1, 1], features and tokens as they are.

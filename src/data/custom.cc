@@ -1,0 +1,60 @@
+#include "data/custom.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "data/archive.h"
+#include "data/cache.h"
+#include "data/csv.h"
+#include "data/file_tree.h"
+#include "data/readers/cifar.h"
+#include "data/readers/feature_file.h"
+#include "data/readers/idx.h"
+#include "data/readers/image_folder.h"
+#include "data/readers/labelled_images.h"
+#include "data/readers/leaf_json.h"
+#include "data/readers/table.h"
+#include "data/readers/text_csv.h"
+#include "data/readers/tiny_imagenet.h"
+
+namespace sotto::data {
+namespace {
+
+Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const std::string& name) {
+  const auto rows = parse_csv(read_file(training_file), training_file.string());
+  return is_text_table(rows) ? read_text_csv(path, name) : read_table(path, name);
+}
+
+Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_size) {
+  const FileTree tree = FileTree::open(path);
+  if (is_idx(tree)) return read_idx(tree, name);
+  if (is_cifar10(tree)) return read_cifar10(tree, name);
+  if (is_cifar100(tree)) return read_cifar100(tree, name);
+  const auto through_cache = [&](const std::function<Dataset()>& decode) {
+    return cached(name, path, image_size, decode);
+  };
+  if (is_labelled_images(tree)) return through_cache([&] { return read_labelled_images(tree, name, image_size); });
+  if (is_tiny_imagenet(tree)) return through_cache([&] { return read_tiny_imagenet(tree, name, image_size); });
+  if (is_image_folder(tree)) return through_cache([&] { return read_image_folder(tree, name, image_size); });
+  if (fs::is_directory(path) && tree.contains("train.csv")) return read_csv_file(path, path / "train.csv", name);
+  if (is_leaf(tree)) return through_cache([&] { return read_leaf(tree, name); });
+  fail_user(
+      "{} is in no known format; known are folders or archives with IDX files, CIFAR binary files, domain/class/*.png "
+      "or .jpg, "
+      "train.csv, LEAF train/*.json, and single .csv or .safetensors files",
+      path.string());
+}
+
+}  // namespace
+
+Dataset read_custom(const fs::path& path, const std::string& name, int64_t image_size) {
+  const std::string file = to_lower_ascii(path.filename().string());
+  if (!fs::exists(path)) fail_user("data.path: there is no file or folder {}", path.string());
+  if (file.ends_with(".safetensors")) return read_feature_file(path, name);
+  if (file.ends_with(".csv")) return read_csv_file(path, path, name);
+  if (fs::is_directory(path) || has_archive_name(path)) return read_tree(path, name, image_size);
+  fail_user("{} is in no known format; a single file must end in .csv or .safetensors, or be a tar or zip archive",
+            path.string());
+}
+
+}  // namespace sotto::data

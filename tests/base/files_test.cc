@@ -1,0 +1,102 @@
+#include "base/files.h"
+
+#include "../support/expect_user_error.h"
+#include "../support/temp_folder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace sotto {
+namespace {
+
+using test::TempFolder;
+
+size_t entries_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST(ReadFile, ReturnsEveryByte) {
+  const TempFolder folder;
+  const std::string bytes("a\0b\r\n\xff", 6);
+  write_file_atomically(folder / "x", bytes);
+  EXPECT_EQ(read_file(folder / "x"), bytes);
+  write_file_atomically(folder / "empty", std::string_view());
+  EXPECT_EQ(read_file(folder / "empty"), "");
+}
+
+TEST(ReadFile, MissingFileAndFolderAreUserErrors) {
+  const TempFolder folder;
+  EXPECT_USER_ERROR(read_file(folder / "none"), "none");
+  EXPECT_USER_ERROR(read_file(folder.path()), "folder");
+}
+
+TEST(WriteFileAtomically, ReplacesAndLeavesNothingElse) {
+  const TempFolder folder;
+  write_file_atomically(folder / "x", "old");
+  write_file_atomically(folder / "x", "new");
+  EXPECT_EQ(read_file(folder / "x"), "new");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(WriteFileAtomically, AFailingWriterLeavesTheOldContent) {
+  const TempFolder folder;
+  write_file_atomically(folder / "x", "old");
+  const auto write = [](const fs::path& temporary) {
+    std::ofstream(temporary) << "half";
+    throw std::runtime_error("power cut");
+  };
+  EXPECT_THROW(write_file_atomically(folder / "x", write), std::runtime_error);
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1u);
+}
+
+TEST(WriteFileAtomically, MissingFolderIsAUserError) {
+  const TempFolder folder;
+  EXPECT_USER_ERROR(write_file_atomically(folder / "no/such/x", "text"), "cannot write");
+}
+
+TEST(WriteFileAtomically, AFullDiskIsAUserError) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  const TempFolder folder;
+  const auto write = [](const fs::path& temporary) {
+    fs::create_symlink("/dev/full", temporary);
+    std::ofstream stream(temporary);
+    stream << "text" << std::flush;
+    if (!stream) fail_user("cannot write: no space left");
+  };
+  EXPECT_USER_ERROR(write_file_atomically(folder / "x", write), "no space");
+  EXPECT_EQ(entries_in(folder.path()), 0u);
+}
+
+TEST(MakeFolder, MakesParentsAndRefusesFiles) {
+  const TempFolder folder;
+  make_folder(folder / "a/b/c");
+  EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
+  make_folder(folder / "a/b/c");
+  write_file_atomically(folder / "file", "");
+  EXPECT_USER_ERROR(make_folder(folder / "file/below"), "cannot create");
+}
+
+TEST(Sha256, MatchesPublishedValues) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const TempFolder folder;
+  const std::string large(3'000'001, 'x');
+  write_file_atomically(folder / "x", large);
+  EXPECT_EQ(sha256_of_file(folder / "x"), sha256(large));
+  EXPECT_USER_ERROR(sha256_of_file(folder / "none"), "none");
+}
+
+TEST(DataHome, FollowsTheEnvironment) {
+  ::setenv("SOTTO_HOME", "/somewhere", 1);
+  EXPECT_EQ(data_home(), "/somewhere");
+  ::unsetenv("SOTTO_HOME");
+  ::setenv("HOME", "/home/x", 1);
+  EXPECT_EQ(data_home(), "/home/x/.local/share/sotto");
+}
+
+}  // namespace
+}  // namespace sotto

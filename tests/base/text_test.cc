@@ -1,0 +1,62 @@
+#include "base/text.h"
+
+#include "base/table.h"
+
+#include <gtest/gtest.h>
+
+namespace sotto {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a,,b,", ','), (Strings{"a", "", "b", ""}));
+  EXPECT_EQ(split("", ','), Strings{""});
+}
+
+TEST(Join, PutsSeparatorsBetween) {
+  EXPECT_EQ(join({"a", "b", "c"}, ", "), "a, b, c");
+  EXPECT_EQ(join({}, ", "), "");
+}
+
+TEST(Trim, RemovesSpaceAtBothEnds) {
+  EXPECT_EQ(trim(" \t a b\r\n"), "a b");
+  EXPECT_EQ(trim(" \n"), "");
+}
+
+TEST(DisplayWidth, CountsCharacters) {
+  EXPECT_EQ(display_width("abc"), 3u);
+  EXPECT_EQ(display_width("ε≤∞"), 3u);
+}
+
+TEST(Nearest, FindsWhatWasMeantAndNothingElse) {
+  const Strings names{"fashion-mnist", "mnist", "cifar10"};
+  EXPECT_EQ(nearest("fashon-mnist", names), "fashion-mnist");
+  EXPECT_EQ(nearest("cifar-10", names), "cifar10");
+  EXPECT_EQ(nearest("heart-disease", names), "");
+  EXPECT_EQ(did_you_mean("mnst", names), " (did you mean 'mnist'?)");
+  EXPECT_EQ(did_you_mean("zzzzzzzz", names), "");
+}
+
+TEST(Table, AlignsNumbersRightAndTextLeft) {
+  Table table({"name", "ε"});
+  table.add_row({"α", "1.5"});
+  table.add_row({"longer", "10"});
+  EXPECT_EQ(table.to_string(), "name      ε\n──────  ───\nα       1.5\nlonger   10\n");
+}
+
+TEST(Table, BlankCellsForWhatIsMissing) {
+  Table table({"a", "b", "c"});
+  table.add_row({"x"});
+  EXPECT_EQ(table.to_string(), "a  b  c\n─  ─  ─\nx\n");
+}
+
+TEST(Table, WordsAmongNumbersMakeAColumnText) {
+  Table table({"value"});
+  table.add_row({"12"});
+  table.add_row({"none"});
+  EXPECT_EQ(table.to_string(), "value\n─────\n12\nnone\n");
+}
+
+}  // namespace
+}  // namespace sotto
