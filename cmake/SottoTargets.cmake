@@ -27,6 +27,12 @@ function(sotto_use_pch target)
   target_link_libraries(${target} PRIVATE sotto_torch)
   target_compile_options(${target} PRIVATE ${SOTTO_WARNINGS} -fpch-preprocess)
   target_precompile_headers(${target} REUSE_FROM sotto_pch)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # The header was compiled with -fPIC; gcc refuses it under -fPIE.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
 endfunction()
 
 function(sotto_library name)

@@ -1,6 +1,7 @@
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -38,6 +39,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit fails like one to a full disk, instead of killing us
   try {
     return run(argc, argv);
   } catch (const sotto::UserError& error) {

@@ -1,0 +1,26 @@
+// Runs a federation from a program of one's own. Usage: embed CONFIG.toml RUN_DIRECTORY
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "artifacts/execute.h"
+#include "base/error.h"
+#include "config/load.h"
+#include "methods/catalogue.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: embed CONFIG.toml RUN_DIRECTORY\n");
+    return 2;
+  }
+  try {
+    const auto spec = sotto::config::load_run_spec(argv[1], {}, sotto::methods::method_reader());
+    const auto setup = sotto::federation::prepare(spec);
+    const auto summary = sotto::artifacts::execute(setup, {.folder = argv[2], .resume = false, .threads = 2});
+    if (!summary) return 1;
+    std::printf("mean accuracy over clients: %.4f\n", (*summary)["accuracy"]["mean"].get<double>());
+    return 0;
+  } catch (const sotto::UserError& error) {
+    std::fprintf(stderr, "embed: %s\n", error.what());
+    return 2;
+  }
+}

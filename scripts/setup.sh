@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what building, testing and running Sotto needs on Debian 12. Installs only what is missing; says nothing if all is there.
+set -euo pipefail
+
+packages=(
+  # build
+  g++ cmake ninja-build ccache pkg-config git
+  # libraries (docs/dependencies.md says what each is for)
+  libtorch-dev libopenblas-openmp-dev libmimalloc-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+  libsqlite3-dev libssl-dev zlib1g-dev libpng-dev libturbojpeg0-dev libarchive-dev libcairo2-dev libfreetype-dev libutf8proc-dev libcsv-dev
+  libboost-math-dev
+  # tests, benchmarks, lint
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy clang
+  # data that every machine can have
+  dataset-fashion-mnist fonts-dejavu-core
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+echo "installing: ${missing[*]}" >&2
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "setup.sh: run this as root, or install sudo: apt-get install ${missing[*]}" >&2; exit 2; }
+  sudo=(sudo)
+fi
+"${sudo[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,213 @@
+#include "federation/loop.h"
+
+#include <gtest/gtest.h>
+
+#include "base/interrupt.h"
+#include "methods/averaging.h"
+#include "methods/local_trainer.h"
+#include "small_setup.h"
+
+namespace sotto::federation {
+namespace {
+
+struct Recorded : RunSink {
+  void upload(int64_t round, int64_t client, const privacy::Upload&) override { uploads.emplace_back(round, client); }
+  void round(const RoundRecord& record) override { rounds.push_back(record); }
+  void checkpoint(const Checkpoint& point) override {
+    checkpoints.push_back({point.round, {point.round, clone(point.broadcast.values)}, clone(point.server_state)});
+  }
+  std::vector<std::pair<int64_t, int64_t>> uploads;
+  std::vector<RoundRecord> rounds;
+  std::vector<Checkpoint> checkpoints;
+};
+
+Recorded run(const Setup& setup, int threads = 1) {
+  Recorded sink;
+  privacy::Ledger ledger;
+  const auto states = make_memory_store({});
+  EXPECT_EQ(run_rounds(setup, {*states, ledger, sink, threads}, std::nullopt), Outcome::kFinished);
+  return sink;
+}
+
+bool same(const NamedTensors& a, const NamedTensors& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].name != b[i].name || !at::equal(a[i].value, b[i].value)) return false;
+  }
+  return true;
+}
+
+std::string config(const std::string& method, const std::string& more = "") {
+  return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[method]\nname = \"" +
+         method + "\"\n";
+}
+
+class WholeCatalogue : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(WholeCatalogue, DefaultsRunTwoRoundsAndTheLedgerIsThePlan) {
+  const Setup setup = small_setup(config(GetParam()));
+  Recorded sink;
+  privacy::Ledger ledger;
+  const auto states = make_memory_store({});
+  ASSERT_EQ(run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt), Outcome::kFinished);
+  ASSERT_EQ(sink.rounds.size(), 2U);
+  EXPECT_TRUE(sink.rounds.back().evaluation.has_value());
+
+  const methods::ReleasePlan plan = setup.method->plan(setup.spec);
+  EXPECT_EQ(ledger.kinds().size(), plan.size());
+  int64_t uploads = 0;
+  for (const auto& round : sink.rounds) uploads += round.uploads;
+  EXPECT_EQ(ledger.events().size(), static_cast<size_t>(uploads) * plan.size());
+}
+
+TEST_P(WholeCatalogue, ResultsDoNotDependOnTheThreadCount) {
+  const Setup setup = small_setup(config(GetParam()));
+  const Recorded one = run(setup, 1);
+  for (const int threads : {2, 3, 5}) {
+    const Recorded many = run(setup, threads);
+    EXPECT_TRUE(same(one.checkpoints.back().broadcast.values, many.checkpoints.back().broadcast.values));
+    const auto& a = one.rounds.back();
+    const auto& b = many.rounds.back();
+    EXPECT_EQ(a.train_loss, b.train_loss);
+    ASSERT_EQ(a.evaluation->clients.size(), b.evaluation->clients.size());
+    for (size_t i = 0; i < a.evaluation->clients.size(); ++i) {
+      EXPECT_EQ(a.evaluation->clients[i].accuracy, b.evaluation->clients[i].accuracy);
+    }
+  }
+}
+
+TEST_P(WholeCatalogue, AResumedRunEndsWhereAnUnbrokenOneDoes) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("sotto-resume-{}", ::getpid());
+  for (const char* where : {"memory", "disk"}) {
+    fs::remove_all(folder);
+    Setup setup = small_setup(config(GetParam()));
+    setup.spec.rounds = 5;
+    const Recorded whole = run(setup);
+    const auto store = [&] { return where[0] == 'd' ? make_disk_store(folder) : make_memory_store(folder); };
+    privacy::Ledger ledger;
+    Recorded first;
+    {
+      Setup shortened = small_setup(config(GetParam()));
+      shortened.spec.rounds = 3;
+      const auto states = store();
+      run_rounds(shortened, {*states, ledger, first, 1}, std::nullopt);
+    }
+    // As if killed after round 3 had been committed but before its checkpoint was: resume from round 2.
+    Recorded second;
+    const auto states = store();
+    run_rounds(setup, {*states, ledger, second, 2}, first.checkpoints[1]);
+    EXPECT_EQ(second.rounds.front().round, 3);
+    EXPECT_TRUE(same(whole.checkpoints.back().broadcast.values, second.checkpoints.back().broadcast.values));
+    EXPECT_EQ(whole.rounds.back().train_loss, second.rounds.back().train_loss);
+    EXPECT_EQ(whole.rounds.back().evaluation->over(&ClientScore::accuracy).mean,
+              second.rounds.back().evaluation->over(&ClientScore::accuracy).mean);
+  }
+  fs::remove_all(folder);
+}
+
+std::vector<std::string> method_names() { return methods::method_reader().names; }
+
+INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(FedAvg, LearnsTheBlobs) {
+  Setup setup = small_setup(config("fedavg"));
+  setup.spec.rounds = 10;
+  const Recorded result = run(setup, 2);
+  EXPECT_GT(result.rounds.back().evaluation->global_accuracy, 0.9);
+  EXPECT_LT(result.rounds.back().train_loss, result.rounds.front().train_loss);
+}
+
+TEST(FedAvg, AveragesByRecordCount) {
+  const Setup setup = small_setup("rounds = 1\n[data]\nclients = 2\n[method]\nname = \"fedavg\"\n");
+  const auto server = methods::make_averaging_server(setup.context());
+  privacy::Ledger ledger;
+  const NamedTensors start = server->open().values;
+  const double weights[] = {1.0, 3.0};
+  for (int64_t client = 0; client < 2; ++client) {
+    NamedTensors values = clone(start);
+    for (auto& value : values) value.value.fill_(client == 0 ? 2.0 : 6.0);
+    values.push_back({methods::kRecordsName, at::scalar_tensor(weights[client], at::kDouble)});
+    server->accept(privacy::in_the_clear(privacy::Contribution(std::move(values)), {ledger, 1, client}, "model", "test"));
+  }
+  for (const auto& [name, value] : server->aggregate(1).values) {
+    EXPECT_TRUE(at::allclose(value, at::full_like(value, 5.0))) << name;
+  }
+  EXPECT_TRUE(same(server->aggregate(2).values, server->open().values)) << "nothing accepted: nothing changes";
+}
+
+TEST(FedProx, WithoutItsTermIsFedAvg) {
+  const Recorded fedavg = run(small_setup(config("fedavg")));
+  const Recorded zero = run(small_setup(config("fedprox") + "mu = 0\n"));
+  const Recorded strong = run(small_setup(config("fedprox") + "mu = 5\n"));
+  EXPECT_TRUE(same(fedavg.checkpoints.back().broadcast.values, zero.checkpoints.back().broadcast.values));
+  const auto moved = [](const Recorded& result) {
+    const auto& first = result.checkpoints.front().broadcast.values;
+    const auto& last = result.checkpoints.back().broadcast.values;
+    double sum = 0;
+    for (size_t i = 0; i < first.size(); ++i) sum += (last[i].value - first[i].value).square().sum().item<double>();
+    return sum;
+  };
+  EXPECT_LT(moved(strong), moved(fedavg));
+}
+
+TEST(LocalOnly, ReleasesNothing) {
+  const Setup setup = small_setup(config("local-only"));
+  Recorded sink;
+  privacy::Ledger ledger;
+  const auto states = make_memory_store({});
+  run_rounds(setup, {*states, ledger, sink, 1}, std::nullopt);
+  EXPECT_TRUE(ledger.events().empty());
+  EXPECT_TRUE(std::isnan(sink.rounds.back().evaluation->global_accuracy));
+  EXPECT_GT(sink.rounds.back().evaluation->over(&ClientScore::accuracy).mean, 0.4);
+}
+
+TEST(PersonalHead, StaysWithTheClient) {
+  Setup setup = small_setup(config("fedavg") + "");
+  setup.spec.model.personal = {"head."};
+  const Recorded result = run(setup);
+  for (const auto& [name, value] : result.checkpoints.back().broadcast.values) {
+    EXPECT_FALSE(name.starts_with("head.")) << name;
+  }
+  EXPECT_FALSE(result.checkpoints.back().broadcast.values.empty());
+  EXPECT_TRUE(std::isnan(result.rounds.back().evaluation->global_accuracy));
+}
+
+TEST(Divergence, IsRecordedAndTheRunGoesOn) {
+  Setup setup = small_setup(config("fedavg"));
+  setup.spec.federation.lr = 1e30;
+  const Recorded result = run(setup, 2);
+  ASSERT_EQ(result.rounds.size(), 2U);
+  EXPECT_EQ(result.rounds[0].diverged.size(), 4U);
+  EXPECT_EQ(result.rounds[0].uploads, 0);
+  EXPECT_TRUE(all_finite(result.checkpoints.back().broadcast.values));
+}
+
+TEST(Uploads, AreRecordedOnlyWhenAskedFor) {
+  Setup setup = small_setup(config("fedavg"));
+  EXPECT_TRUE(run(setup).uploads.empty());
+  setup.spec.record.uploads = true;
+  EXPECT_EQ(run(setup, 2).uploads.size(), 8U);
+}
+
+TEST(Seeds, ChangeTheResult) {
+  const Recorded one = run(small_setup(config("fedavg", "seed = 1")));
+  const Recorded two = run(small_setup(config("fedavg", "seed = 2")));
+  EXPECT_FALSE(same(one.checkpoints.back().broadcast.values, two.checkpoints.back().broadcast.values));
+}
+
+TEST(Evaluation, KnowsLocalAndNeighbourClasses) {
+  Setup setup = small_setup(
+      "rounds = 15\n[data]\nclients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n[federation]\nbatch = 8\nlr = "
+      "0.2\n[method]\nname = \"local-only\"\n");
+  const Recorded result = run(setup, 2);
+  const Evaluation& evaluation = *result.rounds.back().evaluation;
+  EXPECT_GT(evaluation.over(&ClientScore::local_accuracy).mean, 0.95);
+  EXPECT_LT(evaluation.over(&ClientScore::neighbour_accuracy).mean, 0.05);
+}
+
+}  // namespace
+}  // namespace sotto::federation

@@ -1,0 +1,43 @@
+// A federation small enough for tests: three Gaussian blobs in six dimensions, no files.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "config/load.h"
+#include "federation/setup.h"
+#include "methods/catalogue.h"
+
+namespace sotto::federation {
+
+inline data::Records blobs(int64_t count, uint64_t seed) {
+  RandomStream stream(seed, "blobs");
+  data::Records records;
+  records.x = at::empty({count, 6});
+  records.y = at::empty({count}, at::kLong);
+  records.domain = at::zeros({count}, at::kLong);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t label = i % 3;
+    records.y[i] = label;
+    for (int64_t j = 0; j < 6; ++j) records.x[i][j] = stream.normal() + (j == label ? 3.0 : 0.0);
+  }
+  return records;
+}
+
+inline Setup small_setup(const std::string& toml) {
+  Setup setup;
+  setup.spec = config::parse_run_spec("[model]\nname = \"mlp\"\nhidden = [8]\n" + toml, "test.toml", {},
+                                      methods::method_reader());
+  setup.method = &methods::find_method(setup.spec.method);
+  auto& dataset = setup.data.dataset;
+  dataset.name = "blobs";
+  dataset.kind = data::Kind::kFeatures;
+  dataset.class_names = {"a", "b", "c"};
+  dataset.domain_names = {"only"};
+  dataset.train = blobs(240, 1);
+  dataset.test = blobs(90, 2);
+  setup.data.task = {{6}, 3};
+  setup.partition = data::make_partition(setup.spec.data, dataset, setup.spec.seed);
+  return setup;
+}
+
+}  // namespace sotto::federation
