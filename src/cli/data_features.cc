@@ -1,0 +1,60 @@
+// sotto data features: a dataset through a frozen backbone, once.
+#include "base/interrupt.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "models/features.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace sotto::cli {
+namespace {
+
+struct FeaturesOptions {
+  config::DataOptions data;
+  uint64_t seed = 1;
+  OutputOptions output;
+};
+
+void features(const FeaturesOptions& options) {
+  catch_interrupts();
+  const models::Features found = models::load_features(options.data, options.seed);
+  const data::Dataset& dataset = found.dataset;
+  const int64_t width = dataset.record_shape().at(0);
+  if (options.output.json) {
+    print_json({{"dataset", dataset.name},
+                {"backbone", options.data.features},
+                {"train_records", dataset.train.size()},
+                {"test_records", dataset.test.size()},
+                {"width", width},
+                {"file", found.file.string()},
+                {"was_cached", found.was_cached}});
+    return;
+  }
+  print_text(fmt::format("{} features of {} training and {} test records ({} wide) {} {}\n", options.data.features,
+                         dataset.train.size(), dataset.test.size(), width,
+                         found.was_cached ? "were already in" : "are now in", found.file.string()));
+}
+
+}  // namespace
+
+void add_data_features(CLI::App& data_command) {
+  auto options = std::make_shared<FeaturesOptions>();
+  CLI::App* command =
+      data_command.add_subcommand("features", "Run a frozen backbone over a dataset and keep the features");
+  command->add_option("name", options->data.name, "A dataset of `sotto data list`")->required();
+  command
+      ->add_option("--backbone", options->data.features,
+                   "resnet50, mobilenet-v2, minilm, or a name given to `sotto pretrain`")
+      ->required();
+  command->add_option("--image-size", options->data.image_size, "Pixels a side (default: what suits the backbone)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--domains", options->data.domains, "Only these domains")->delimiter(',');
+  command->add_option("--limit", options->data.limit, "At most so many training records")->check(CLI::PositiveNumber);
+  command->add_option("--seed", options->seed, "Of the sample that --limit takes");
+  add_output_options(*command, options->output, "Print where the features are, as JSON");
+  add_example(*command, "sotto data features office-caltech10 --backbone resnet50");
+  command->callback([options] { features(*options); });
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,68 @@
+// The table of models: one line each. Nothing is built until it is asked for.
+#pragma once
+
+#include "models/model.h"
+
+#include <ATen/core/Generator.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sotto::models {
+
+// What a family's factory is given.
+struct Blueprint {
+  const config::ModelOptions& options;
+  const Task& task;
+  at::Generator init;
+};
+
+struct CatalogueEntry {
+  const char* name;
+  const char* what;
+  bool tokens;  // reads token ids
+  std::shared_ptr<Model> (*make)(const Blueprint& blueprint);
+  // Translates weights saved by other programs into this model's names, or null where the names already agree.
+  NamedTensors (*translate)(NamedTensors weights);
+};
+
+std::span<const CatalogueEntry> catalogue();
+
+// The entry, or a UserError with the nearest name.
+const CatalogueEntry& find_entry(const std::string& name);
+
+// The families. Each throws a UserError for a task or options it cannot fit.
+std::shared_ptr<Model> make_mlp(const Blueprint& blueprint, std::vector<int64_t> hidden);
+
+struct ConvStage {
+  int64_t out, kernel, stride, padding;
+  int64_t pool_kernel, pool_stride;
+};
+std::shared_ptr<Model> make_conv_net(const Blueprint& blueprint, std::vector<ConvStage> stages,
+                                     std::vector<int64_t> hidden);
+
+struct ResNetSize {
+  int64_t blocks[4];
+  bool bottleneck;
+};
+std::shared_ptr<Model> make_resnet(const Blueprint& blueprint, const ResNetSize& size);
+
+std::shared_ptr<Model> make_keras_resnet50(const Blueprint& blueprint);
+NamedTensors translate_keras_resnet50(NamedTensors weights);
+
+std::shared_ptr<Model> make_mobilenet_v2(const Blueprint& blueprint);
+NamedTensors translate_mobilenet_v2(NamedTensors weights);
+
+struct VitSize {
+  int64_t width, depth, heads;
+};
+std::shared_ptr<Model> make_vit(const Blueprint& blueprint, const VitSize& size);
+// Drops the class token and its position: this ViT pools the patches.
+NamedTensors translate_vit(NamedTensors weights);
+
+std::shared_ptr<Model> make_minilm(const Blueprint& blueprint);
+NamedTensors translate_minilm(NamedTensors weights);
+
+}  // namespace sotto::models

@@ -1,0 +1,117 @@
+#include "models/features.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/parallel.h"
+#include "base/progress.h"
+#include "data/readers/feature_file.h"
+#include "data/source.h"
+#include "models/task_data.h"
+#include "models/weight_store.h"
+
+#include <ATen/ATen.h>
+
+namespace sotto::models {
+namespace {
+
+constexpr int64_t kBatch = 16;
+
+std::string hash_tensor(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "";
+  const at::Tensor dense = tensor.contiguous();
+  return sha256({static_cast<const char*>(dense.data_ptr()), static_cast<size_t>(dense.nbytes())});
+}
+
+std::string cache_key(const data::Dataset& dataset, const Backbone& backbone) {
+  const fs::path weights = find_weights(backbone.model.weights);
+  std::string parts = fmt::format("{}|{}|", backbone.model.name, sha256_of_file(weights));
+  if (weights.filename() == "model.json")
+    for (const auto& shard : fs::directory_iterator(weights.parent_path()))
+      parts += fmt::format("{}:{}|", shard.path().filename().string(), shard.is_regular_file() ? shard.file_size() : 0);
+  for (const data::Records* records : {&dataset.train, &dataset.test})
+    parts += fmt::format("{}|{}|", hash_tensor(records->x), fmt::join(dataset.record_shape(), "x"));
+  return sha256(parts).substr(0, 16);
+}
+
+// Texts of like length together, so that little of a batch is padding.
+at::Tensor processing_order(const at::Tensor& x) {
+  if (x.scalar_type() != at::kLong) return at::arange(x.size(0), at::kLong);
+  return at::argsort(x.ne(0).sum(1));
+}
+
+data::Dataset load_records(config::DataOptions options, const Backbone& backbone, uint64_t seed) {
+  if (options.image_size == 0) options.image_size = backbone.image_size;
+  options.features.clear();
+  data::Dataset dataset = data::load_dataset(options, seed);
+  if (dataset.kind == data::Kind::kText) tokenise(dataset, backbone.model.weights);
+  if (dataset.kind == data::Kind::kFeatures)
+    fail_user("dataset '{}' is already a table of features; a backbone needs images or text", dataset.name);
+  return dataset;
+}
+
+std::shared_ptr<Model> make_backbone(const Backbone& backbone, const data::Dataset& dataset) {
+  RandomStream init(0, "unused-classifier");
+  const Task task{dataset.record_shape(), dataset.classes(), dataset.kind == data::Kind::kTokens};
+  return make_model(backbone.model, task, init);
+}
+
+// False if the file does not hold what it should.
+bool read_cache(const fs::path& file, data::Dataset& dataset) {
+  try {
+    data::Dataset cached = data::read_feature_file(file, dataset.name);
+    if (cached.train.size() != dataset.train.size() || cached.test.size() != dataset.test.size()) return false;
+    dataset = std::move(cached);
+    return true;
+  } catch (const UserError& error) {
+    warn("{}: computing the features again", error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title) {
+  model.eval();
+  const int64_t count = records.size();
+  at::Tensor features = at::empty({count, model.feature_width()});
+  const at::Tensor order = processing_order(records.x);
+  Progress progress(title, count);
+  const auto rows = [&](int64_t item) {
+    return order.narrow(0, item * kBatch, std::min(kBatch, count - item * kBatch));
+  };
+  const auto work = [&](int64_t item, int) {
+    if (interrupted()) fail_user("interrupted: no features were kept");
+    const at::NoGradGuard no_grad;
+    data::Batch batch;
+    data::gather(records, rows(item), batch);
+    features.index_copy_(0, rows(item), model.features(batch.x));
+  };
+  parallel_in_order((count + kBatch - 1) / kBatch, available_threads(), work,
+                    [&](int64_t item) { progress.advance(rows(item).size(0)); });
+  return features;
+}
+
+Features load_features(const config::DataOptions& data, uint64_t seed) {
+  const Backbone backbone = find_backbone(data.features);
+  Features loaded;
+  loaded.dataset = load_records(data, backbone, seed);
+  data::Dataset& dataset = loaded.dataset;
+  loaded.file = data_home() / "cache" /
+                fmt::format("features-{}-{}-{}.safetensors", dataset.name, data.features, cache_key(dataset, backbone));
+  loaded.was_cached = fs::exists(loaded.file) && read_cache(loaded.file, dataset);
+  if (!loaded.was_cached) {
+    const std::shared_ptr<Model> model = make_backbone(backbone, dataset);
+    for (data::Records* records : {&dataset.train, &dataset.test})
+      if (records->size() > 0)
+        records->x = compute_features(*model, *records, fmt::format("{} features of {}", data.features, dataset.name));
+    dataset.kind = data::Kind::kFeatures;
+    data::validate(dataset);
+    make_folder(loaded.file.parent_path());
+    data::write_feature_file(loaded.file, dataset, {{"backbone", data.features}});
+  }
+  return loaded;
+}
+
+}  // namespace sotto::models

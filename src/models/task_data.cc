@@ -1,0 +1,57 @@
+#include "models/task_data.h"
+
+#include "base/error.h"
+#include "data/source.h"
+#include "models/features.h"
+#include "models/weight_store.h"
+#include "models/wordpiece.h"
+
+#include <ATen/ATen.h>
+
+namespace sotto::models {
+namespace {
+
+constexpr int64_t kLongestText = 128;  // what the sentence encoder was trained for
+
+void tokenise(data::Records& records, const WordPiece& tokenizer) {
+  if (records.size() > 0) records.x = tokenizer.encode_all(records.texts, kLongestText);
+  records.texts.clear();
+}
+
+// Splits are padded to the same length, so that a task has one shape.
+void pad_to(data::Records& records, int64_t length) {
+  if (records.size() > 0) records.x = at::constant_pad_nd(records.x, {0, length - records.x.size(1)});
+}
+
+int64_t length_of(const data::Records& records) {
+  return records.size() > 0 ? records.x.size(1) : 0;
+}
+
+}  // namespace
+
+void tokenise(data::Dataset& dataset, const std::string& weights) {
+  const WordPiece tokenizer = WordPiece::open(find_tokenizer(weights));
+  tokenise(dataset.train, tokenizer);
+  tokenise(dataset.test, tokenizer);
+  const int64_t length = std::max(length_of(dataset.train), length_of(dataset.test));
+  pad_to(dataset.train, length);
+  pad_to(dataset.test, length);
+  dataset.kind = data::Kind::kTokens;
+}
+
+TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed) {
+  const bool wants_tokens = is_token_model(model.name);
+  TaskData loaded;
+  loaded.dataset = data.features.empty() ? data::load_dataset(data, seed) : load_features(data, seed).dataset;
+  if (loaded.dataset.kind == data::Kind::kText) {
+    if (!wants_tokens)
+      fail_user(
+          "dataset '{}' is text, which model '{}' cannot read: use model minilm, or set data.features = \"minilm\"",
+          loaded.dataset.name, model.name);
+    tokenise(loaded.dataset, model.weights.empty() ? "minilm" : model.weights);
+  }
+  loaded.task = {loaded.dataset.record_shape(), loaded.dataset.classes(), loaded.dataset.kind == data::Kind::kTokens};
+  return loaded;
+}
+
+}  // namespace sotto::models
