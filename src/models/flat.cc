@@ -24,14 +24,20 @@ FlatParameters::FlatParameters(Model& model) {
   }
 }
 
-at::Tensor FlatParameters::shared() const { return values_.narrow(0, 0, shared_size_); }
+at::Tensor FlatParameters::shared() const {
+  return values_.narrow(0, 0, shared_size_);
+}
 
 at::Tensor FlatParameters::personal() const {
   return values_.narrow(0, shared_size_, values_.size(0) - shared_size_);
 }
 
-at::Tensor FlatParameters::shared_gradient() const { return gradient_.narrow(0, 0, shared_size_); }
+at::Tensor FlatParameters::shared_gradient() const {
+  return gradient_.narrow(0, 0, shared_size_);
+}
 
-void FlatParameters::zero_gradient() const { gradient_.zero_(); }
+void FlatParameters::zero_gradient() const {
+  gradient_.zero_();
+}
 
 }  // namespace sotto::models

@@ -1,15 +1,15 @@
 // A model's trainable parameters as one contiguous vector.
 //
-// After construction every trainable parameter of the model is a view into one flat tensor, shared parameters first, then personal
-// ones, and its gradient is a view into another. So an optimiser's step, a broadcast, a clip or a sum is one pass over memory,
-// and nothing is allocated per step: autograd accumulates into the gradient views in place.
+// After construction every trainable parameter of the model is a view into one flat tensor, shared parameters first,
+// then personal ones, and its gradient is a view into another. So an optimiser's step, a broadcast, a clip or a sum is
+// one pass over memory, and nothing is allocated per step: autograd accumulates into the gradient views in place.
 #pragma once
+
+#include "models/model.h"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-
-#include "models/model.h"
 
 namespace sotto::models {
 
