@@ -1,0 +1,47 @@
+#include "base/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sotto {
+namespace {
+
+TEST(Statistics, MeanAndSampleStd) {
+  EXPECT_DOUBLE_EQ(mean({1, 2, 6}), 3.0);
+  EXPECT_DOUBLE_EQ(sample_std({1, 2, 6}), std::sqrt(7.0));
+  EXPECT_DOUBLE_EQ(sample_std({4}), 0.0);
+}
+
+// Completely separated samples: only the two extreme splits of C(n, k) are as far out.
+TEST(MannWhitney, SeparatedSamplesGiveTheSmallestPossibleP) {
+  EXPECT_NEAR(mann_whitney_p({1, 2, 3}, {4, 5, 6}), 2.0 / 20, 1e-12);
+  EXPECT_NEAR(mann_whitney_p({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}), 2.0 / 252, 1e-12);
+  EXPECT_NEAR(mann_whitney_p({6, 7, 8, 9, 10}, {1, 2, 3, 4, 5}), 2.0 / 252, 1e-12);
+}
+
+// {1,3,5} against {2,4}: rank sum 9 is the mean, so every split is at least as extreme.
+TEST(MannWhitney, CentredSamplesGiveOne) { EXPECT_NEAR(mann_whitney_p({1, 3, 5}, {2, 4}), 1.0, 1e-12); }
+
+// {1,2} against {1,3}: mid-ranks 1.5 1.5 3 4, sum 4.5 against a mean of 5; all six splits are at least half a rank away.
+TEST(MannWhitney, TiesAreExactToo) {
+  EXPECT_NEAR(mann_whitney_p({1, 1}, {1, 1}), 1.0, 1e-12);
+  EXPECT_NEAR(mann_whitney_p({1, 1}, {2, 3}), 2.0 / 6, 1e-12);
+  EXPECT_NEAR(mann_whitney_p({1, 2}, {1, 3}), 1.0, 1e-12);
+}
+
+TEST(MannWhitney, LargeSamplesUseTheNormalApproximation) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 40; ++i) {
+    a.push_back(i);
+    b.push_back(i + 0.5);
+  }
+  EXPECT_GT(mann_whitney_p(a, b), 0.8);
+  for (double& value : b) value += 20;
+  EXPECT_LT(mann_whitney_p(a, b), 1e-6);
+}
+
+TEST(MannWhitney, EmptySamplesAreUndefined) { EXPECT_TRUE(std::isnan(mann_whitney_p({}, {1}))); }
+
+}  // namespace
+}  // namespace sotto
