@@ -6,7 +6,9 @@ namespace sotto::models::ops {
 
 namespace {
 
-// Beyond this the weights no longer stay in the cache while images stream past them; at:: blocks for that, we do not.
+// Beyond these a chunk of images or the weights no longer stay in the cache; at:: blocks for that, the direct form does
+// not.
+constexpr int64_t kMaxPixels = 64 * 64;
 constexpr int64_t kMaxWeights = 64 * 1024;
 
 }  // namespace
@@ -17,13 +19,16 @@ bool is_plain_float(const at::Tensor& tensor) {
 }
 
 std::optional<ConvShape> direct_conv_shape(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                                           int64_t stride, int64_t padding) {
+                                           int64_t stride, int64_t padding, int64_t widest) {
   if (!is_plain_float(input) || !is_plain_float(weight) || input.dim() != 4 || weight.dim() != 4) return {};
   if (bias.defined() && (!is_plain_float(bias) || bias.dim() != 1 || bias.size(0) != weight.size(0))) return {};
   if (input.numel() == 0 || weight.numel() == 0 || weight.numel() > kMaxWeights) return {};
   if (weight.size(1) != input.size(1) || weight.size(2) != weight.size(3) || stride < 1 || padding < 0) return {};
   const ConvShape shape = {input.size(1),  input.size(2), input.size(3), weight.size(0),
                            weight.size(2), stride,        padding};
+  // A 1×1 convolution is a plain matrix product.
+  if (shape.kernel == 1 || shape.channels > widest || shape.filters > widest) return {};
+  if (shape.height * shape.width > kMaxPixels) return {};
   if (shape.padded_height() < shape.kernel || shape.padded_width() < shape.kernel) return {};
   return shape;
 }

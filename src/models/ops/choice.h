@@ -10,9 +10,14 @@
 
 namespace sotto::models::ops {
 
+// Up to how many channels and filters the direct convolution is taken: alone, and with its pooling, where it wins more.
+// Wider networks are better off in at::'s convolutions from end to end, which are slower on channels-last images.
+inline constexpr int64_t kWidestConv = 32;
+inline constexpr int64_t kWidestBlock = 64;
+
 // The direct convolution's geometry, or nothing where at:: must do it (or refuse it) or does it as fast.
 std::optional<ConvShape> direct_conv_shape(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                                           int64_t stride, int64_t padding);
+                                           int64_t stride, int64_t padding, int64_t widest);
 
 // Pooling of channels-last images whose pixels are in_pitch apart, or nothing where the windows do not fit.
 std::optional<PoolShape> direct_pool_shape(int64_t channels, int64_t height, int64_t width, int64_t in_pitch,

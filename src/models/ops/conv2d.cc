@@ -18,7 +18,7 @@ using torch::autograd::variable_list;
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 ConvShape shape_of(const ConvArguments& a) {
-  return *direct_conv_shape(a.input, a.weight, a.bias, a.stride, a.padding);
+  return *direct_conv_shape(a.input, a.weight, a.bias, a.stride, a.padding, kWidestConv);
 }
 
 void copy_rows(const float* from, int64_t from_pitch, float* to, int64_t to_pitch, int64_t rows, int64_t width) {
@@ -66,7 +66,7 @@ class DirectConv2d : public torch::autograd::Function<DirectConv2d> {
 
 at::Tensor conv2d(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, int64_t stride,
                   int64_t padding) {
-  if (!direct_conv_shape(input, weight, bias, stride, padding))
+  if (!direct_conv_shape(input, weight, bias, stride, padding, kWidestConv))
     return reference_conv2d({input, weight, bias, stride, padding});
   return DirectConv2d::apply(input, weight, bias_or_zeros(bias, weight), stride, padding);
 }

@@ -24,7 +24,7 @@ struct BlockShape {
 };
 
 std::optional<BlockShape> shape_of(const ConvArguments& a, int64_t pool_kernel, int64_t pool_stride) {
-  const auto conv = direct_conv_shape(a.input, a.weight, a.bias, a.stride, a.padding);
+  const auto conv = direct_conv_shape(a.input, a.weight, a.bias, a.stride, a.padding, kWidestBlock);
   if (!conv) return {};
   const auto pool = direct_pool_shape(conv->filters, conv->out_height(), conv->out_width(), conv->out_pitch(),
                                       pool_kernel, pool_stride);
