@@ -1,9 +1,10 @@
 // The benchmark CNN's operators, forward and backward, beside libtorch's own. Compare two rows of one run.
+#include "models/ops/ops.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <benchmark/benchmark.h>
 
-#include "models/ops/ops.h"
+#include <benchmark/benchmark.h>
 
 namespace {
 
@@ -31,7 +32,8 @@ void forward_and_backward(benchmark::State& state, const Forward& forward) {
     out.sum().backward();
     benchmark::DoNotOptimize(out.data_ptr());
   }
-  const double flops = 2.0 * 32 * s.weight.numel() * (state.range(0) == 1 ? 14 * 14 : 5 * 5) * (state.range(0) == 1 ? 2 : 3);
+  const double flops =
+      2.0 * 32 * s.weight.numel() * (state.range(0) == 1 ? 14 * 14 : 5 * 5) * (state.range(0) == 1 ? 2 : 3);
   state.counters["GFLOP/s"] = benchmark::Counter(flops / 1e9, benchmark::Counter::kIsIterationInvariantRate);
 }
 
@@ -54,7 +56,8 @@ void gemm_peak(benchmark::State& state) {
   const at::Tensor a = at::randn({512, 512});
   at::Tensor c = at::empty({512, 512});
   for (auto _ : state) at::mm_out(c, a, a);
-  state.counters["GFLOP/s"] = benchmark::Counter(2.0 * 512 * 512 * 512 / 1e9, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2.0 * 512 * 512 * 512 / 1e9, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(gemm_peak)->Unit(benchmark::kMicrosecond);
 

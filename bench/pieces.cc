@@ -1,9 +1,10 @@
 // What surrounds a training step: drawing randomness and gathering batches.
-#include <ATen/ATen.h>
-#include <benchmark/benchmark.h>
-
 #include "base/random.h"
 #include "data/dataset.h"
+
+#include <ATen/ATen.h>
+
+#include <benchmark/benchmark.h>
 
 namespace {
 

@@ -1,11 +1,12 @@
 // Runs a federation from a program of one's own. Usage: embed CONFIG.toml RUN_DIRECTORY
-#include <cstdio>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/execute.h"
 #include "base/error.h"
 #include "config/load.h"
 #include "methods/catalogue.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
 
 int main(int argc, char** argv) {
   if (argc != 3) {

@@ -39,8 +39,7 @@ std::optional<nlohmann::json> execute(const federation::Setup& setup, const Exec
   const auto states = setup.spec.federation.state == "disk" ? federation::make_disk_store(directory.state_folder())
                                                             : federation::make_memory_store(directory.state_folder());
   TeeSink sink(directory, options.watcher);
-  const auto outcome =
-      federation::run_rounds(setup, {*states, ledger, sink, options.threads}, directory.resume_from());
+  const auto outcome = federation::run_rounds(setup, {*states, ledger, sink, options.threads}, directory.resume_from());
   if (outcome == federation::Outcome::kInterrupted) return std::nullopt;
   return directory.finish(ledger);
 }

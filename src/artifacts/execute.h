@@ -1,13 +1,13 @@
 // Runs a federation into a run directory.
 #pragma once
 
-#include <filesystem>
-#include <optional>
+#include "federation/loop.h"
+#include "federation/setup.h"
 
 #include <nlohmann/json.hpp>
 
-#include "federation/loop.h"
-#include "federation/setup.h"
+#include <filesystem>
+#include <optional>
 
 namespace sotto::artifacts {
 

@@ -8,13 +8,17 @@ namespace {
 using federation::ClientScore;
 using nlohmann::json;
 
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json(nullptr);
+}
 
 json spread_json(const federation::Evaluation& evaluation, double ClientScore::*score) {
   const federation::Spread spread = evaluation.over(score);
   json per_client = json::object();
   for (const auto& client : evaluation.clients) per_client[std::to_string(client.client)] = number(client.*score);
-  return {{"mean", number(spread.mean)}, {"std", number(spread.std)}, {"worst", number(spread.worst)},
+  return {{"mean", number(spread.mean)},
+          {"std", number(spread.std)},
+          {"worst", number(spread.worst)},
           {"per_client", std::move(per_client)}};
 }
 
@@ -43,9 +47,9 @@ json to_json(const federation::Evaluation& evaluation) {
 }
 
 json to_json(const federation::RoundRecord& record) {
-  json value = {{"round", record.round},     {"cohort", record.cohort},
-                {"uploads", record.uploads}, {"samples", record.samples},
-                {"seconds", record.seconds}, {"evaluation_seconds", record.evaluation_seconds},
+  json value = {{"round", record.round},       {"cohort", record.cohort},
+                {"uploads", record.uploads},   {"samples", record.samples},
+                {"seconds", record.seconds},   {"evaluation_seconds", record.evaluation_seconds},
                 {"diverged", record.diverged}, {"train_loss", number(record.train_loss)}};
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;

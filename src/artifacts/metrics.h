@@ -1,9 +1,9 @@
 // Rounds as lines of metrics.jsonl.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "federation/loop.h"
+
+#include <nlohmann/json.hpp>
 
 namespace sotto::artifacts {
 

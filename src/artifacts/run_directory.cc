@@ -1,5 +1,11 @@
 #include "artifacts/run_directory.h"
 
+#include "artifacts/metrics.h"
+#include "artifacts/summary.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/safetensors.h"
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -9,12 +15,6 @@
 #include <fstream>
 #include <sstream>
 #include <tuple>
-
-#include "artifacts/metrics.h"
-#include "artifacts/summary.h"
-#include "base/error.h"
-#include "base/files.h"
-#include "base/safetensors.h"
 
 namespace sotto::artifacts {
 namespace {
@@ -54,7 +54,8 @@ void append_line(const fs::path& path, const std::string& line) {
   const bool complete = written == static_cast<ssize_t>(text.size());
   if (!complete) std::ignore = ::ftruncate(file, before);
   ::close(file);
-  if (!complete) fail_user("cannot write {}: {}", path.string(), written < 0 ? std::strerror(error) : "the disk is full");
+  if (!complete)
+    fail_user("cannot write {}: {}", path.string(), written < 0 ? std::strerror(error) : "the disk is full");
 }
 
 }  // namespace
@@ -65,7 +66,9 @@ RunReader::RunReader(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
-std::string RunReader::config_toml() const { return read_file(folder_ / kConfig); }
+std::string RunReader::config_toml() const {
+  return read_file(folder_ / kConfig);
+}
 
 std::vector<json> RunReader::rounds() const {
   std::vector<json> lines;
@@ -175,9 +178,13 @@ void RunDirectory::checkpoint(const federation::Checkpoint& checkpoint) {
   }
 }
 
-fs::path RunDirectory::state_folder() const { return folder_ / "state"; }
+fs::path RunDirectory::state_folder() const {
+  return folder_ / "state";
+}
 
-fs::path RunDirectory::ledger_file() const { return folder_ / "ledger.sqlite"; }
+fs::path RunDirectory::ledger_file() const {
+  return folder_ / "ledger.sqlite";
+}
 
 json RunDirectory::finish(const privacy::Ledger& ledger) {
   const json summary = make_summary(spec_, RunReader(folder_).rounds(), ledger);

@@ -10,14 +10,14 @@
 //   lock                     held by the process that writes here
 #pragma once
 
+#include "federation/loop.h"
+
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
-
-#include <nlohmann/json.hpp>
-
-#include "federation/loop.h"
 
 namespace sotto::artifacts {
 
@@ -43,8 +43,8 @@ class RunReader {
 // Writing side. Nothing exists on disk before the constructor, which creates the folder with its config in one step.
 class RunDirectory : public federation::RunSink {
  public:
-  // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash, and another
-  // process must not be writing to it.
+  // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash,
+  // and another process must not be writing to it.
   RunDirectory(std::filesystem::path folder, const config::RunSpec& spec, bool resume);
   ~RunDirectory() override;
 

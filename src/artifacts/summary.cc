@@ -7,7 +7,8 @@ namespace {
 
 using nlohmann::json;
 
-// A release in the clear has no finite ε, and an observer who was sent nothing has learnt nothing: those are the two cases here.
+// A release in the clear has no finite ε, and an observer who was sent nothing has learnt nothing: those are the two
+// cases here.
 json observer_row(const privacy::Ledger& ledger, const std::string& observer) {
   const std::vector<std::string> reasons = ledger.unproven_reasons(observer);
   const json epsilon = reasons.empty() ? json{{"min", 0.0}, {"median", 0.0}, {"max", 0.0}} : json(nullptr);

@@ -1,13 +1,13 @@
 // summary.json: the result of a finished run in one page.
 #pragma once
 
-#include <vector>
-
-#include <nlohmann/json.hpp>
-
 #include "config/run_spec.h"
 #include "methods/method.h"
 #include "privacy/ledger.h"
+
+#include <nlohmann/json.hpp>
+
+#include <vector>
 
 namespace sotto::artifacts {
 

@@ -1,19 +1,19 @@
 // A model that a run has trained, ready to be used.
 #pragma once
 
+#include "federation/setup.h"
+#include "methods/method.h"
+
 #include <filesystem>
 #include <memory>
 #include <optional>
-
-#include "federation/setup.h"
-#include "methods/method.h"
 
 namespace sotto::artifacts {
 
 class TrainedModel {
  public:
-  // The model of `client`, or the global one, as of the run's last checkpoint. A client out of range, a global model that the method does
-  // not have, and a run without a checkpoint are UserErrors.
+  // The model of `client`, or the global one, as of the run's last checkpoint. A client out of range, a global model
+  // that the method does not have, and a run without a checkpoint are UserErrors.
   TrainedModel(const std::filesystem::path& run_folder, std::optional<int64_t> client);
 
   // Logits for a batch as data::gather gives it.

@@ -1,5 +1,7 @@
 #include "base/files.h"
 
+#include "base/error.h"
+
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <unistd.h>
@@ -11,8 +13,6 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
-
-#include "base/error.h"
 
 namespace sotto {
 namespace {

@@ -19,6 +19,8 @@ void catch_interrupts() {
   std::signal(SIGTERM, on_signal);
 }
 
-bool interrupted() { return requested != 0; }
+bool interrupted() {
+  return requested != 0;
+}
 
 }  // namespace sotto

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/progress.h"
+
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -7,8 +9,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-
-#include "base/progress.h"
 
 namespace sotto {
 namespace {
@@ -27,9 +27,13 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-void set_log_level(LogLevel chosen) { level = chosen; }
+void set_log_level(LogLevel chosen) {
+  level = chosen;
+}
 
-LogLevel log_level() { return level; }
+LogLevel log_level() {
+  return level;
+}
 
 bool is_interactive() {
   static const bool interactive = [] {

@@ -1,10 +1,10 @@
 #include "base/named_tensors.h"
 
+#include "base/error.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
-
-#include "base/error.h"
 
 namespace sotto {
 

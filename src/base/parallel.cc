@@ -1,6 +1,7 @@
 #include "base/parallel.h"
 
 #include <ATen/Parallel.h>
+
 #include <sched.h>
 
 #include <algorithm>
@@ -17,7 +18,10 @@ class OrderedRun {
  public:
   OrderedRun(int64_t count, int threads, const std::function<void(int64_t, int)>& work,
              const std::function<void(int64_t)>& finish)
-      : count_(count), window_(2 * static_cast<int64_t>(threads)), work_(work), finish_(finish),
+      : count_(count),
+        window_(2 * static_cast<int64_t>(threads)),
+        work_(work),
+        finish_(finish),
         done_(static_cast<size_t>(window_), false) {}
 
   void worker(int index) {

@@ -1,11 +1,11 @@
 #include "base/progress.h"
 
+#include "base/log.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-
-#include "base/log.h"
 
 namespace sotto {
 namespace {

@@ -1,14 +1,15 @@
 #include "base/random.h"
 
+#include "base/error.h"
+
 #include <ATen/CPUGeneratorImpl.h>
 
-#include <algorithm>
 #include <boost/random/gamma_distribution.hpp>
 #include <boost/random/normal_distribution.hpp>
+
+#include <algorithm>
 #include <numeric>
 #include <unordered_set>
-
-#include "base/error.h"
 
 namespace sotto {
 namespace {
@@ -37,9 +38,13 @@ uint64_t RandomStream::operator()() {
   return (high << 32) | engine_();
 }
 
-double RandomStream::uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
+double RandomStream::uniform() {
+  return static_cast<double>((*this)() >> 11) * 0x1.0p-53;
+}
 
-double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+double RandomStream::uniform(double low, double high) {
+  return low + (high - low) * uniform();
+}
 
 uint64_t RandomStream::below(uint64_t bound) {
   SOTTO_INVARIANT(bound > 0);
@@ -49,11 +54,17 @@ uint64_t RandomStream::below(uint64_t bound) {
   return draw % bound;
 }
 
-bool RandomStream::bernoulli(double probability) { return uniform() < probability; }
+bool RandomStream::bernoulli(double probability) {
+  return uniform() < probability;
+}
 
-double RandomStream::normal() { return boost::random::normal_distribution<double>()(*this); }
+double RandomStream::normal() {
+  return boost::random::normal_distribution<double>()(*this);
+}
 
-double RandomStream::gamma(double shape) { return boost::random::gamma_distribution<double>(shape)(*this); }
+double RandomStream::gamma(double shape) {
+  return boost::random::gamma_distribution<double>(shape)(*this);
+}
 
 std::vector<double> RandomStream::dirichlet(double alpha, size_t dimensions) {
   std::vector<double> weights(dimensions);
@@ -90,6 +101,8 @@ std::vector<int64_t> RandomStream::sample_without_replacement(int64_t n, int64_t
   return sorted;
 }
 
-at::Generator RandomStream::torch_generator() { return at::detail::createCPUGenerator((*this)()); }
+at::Generator RandomStream::torch_generator() {
+  return at::detail::createCPUGenerator((*this)());
+}
 
 }  // namespace sotto

@@ -29,8 +29,8 @@ double binomial(size_t n, size_t k) {
   return value;
 }
 
-// The share of all ways to choose |a| of the pooled ranks whose sum is at least as far from its mean as the observed one: counted by
-// dynamic programming over (how many chosen, their sum).
+// The share of all ways to choose |a| of the pooled ranks whose sum is at least as far from its mean as the observed
+// one: counted by dynamic programming over (how many chosen, their sum).
 double exact_p(const std::vector<int64_t>& ranks, size_t size_a, int64_t observed) {
   const int64_t total = std::accumulate(ranks.begin(), ranks.end(), int64_t{0});
   std::vector<std::vector<double>> ways(size_a + 1, std::vector<double>(static_cast<size_t>(total) + 1, 0.0));
@@ -59,7 +59,8 @@ double normal_p(const std::vector<int64_t>& ranks, size_t size_a, int64_t observ
   std::sort(sorted.begin(), sorted.end());
   double ties = 0.0;
   for (size_t begin = 0; begin < sorted.size();) {
-    const size_t end = static_cast<size_t>(std::upper_bound(sorted.begin(), sorted.end(), sorted[begin]) - sorted.begin());
+    const size_t end =
+        static_cast<size_t>(std::upper_bound(sorted.begin(), sorted.end(), sorted[begin]) - sorted.begin());
     const auto t = static_cast<double>(end - begin);
     ties += t * t * t - t;
     begin = end;
@@ -90,7 +91,8 @@ double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b
   std::vector<double> pooled = a;
   pooled.insert(pooled.end(), b.begin(), b.end());
   const std::vector<int64_t> ranks = doubled_ranks(pooled);
-  const int64_t observed = std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(a.size()), int64_t{0});
+  const int64_t observed =
+      std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(a.size()), int64_t{0});
   constexpr size_t kExactUpTo = 60;
   return pooled.size() <= kExactUpTo ? exact_p(ranks, a.size(), observed) : normal_p(ranks, a.size(), observed);
 }

@@ -1,17 +1,17 @@
 #include "base/table.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <cctype>
-
-#include "base/text.h"
 
 namespace sotto {
 namespace {
 
 bool looks_numeric(const std::string& cell) {
   return cell.empty() || cell == "∞" || cell == "–" || std::isdigit(static_cast<unsigned char>(cell.front())) != 0 ||
-         ((cell.front() == '-' || cell.front() == '+' || cell.front() == '.' || cell.front() == '<') && cell.size() > 1 &&
-          (std::isdigit(static_cast<unsigned char>(cell[1])) != 0 || cell[1] == ' '));
+         ((cell.front() == '-' || cell.front() == '+' || cell.front() == '.' || cell.front() == '<') &&
+          cell.size() > 1 && (std::isdigit(static_cast<unsigned char>(cell[1])) != 0 || cell[1] == ' '));
 }
 
 std::string padded(const std::string& cell, size_t width, bool right) {

@@ -1,8 +1,8 @@
 // sotto bench: what a step costs, as ratios within one run.
-#include <CLI/CLI.hpp>
-
 #include "cli/bench_simulate.h"
 #include "cli/commands.h"
+
+#include <CLI/CLI.hpp>
 
 namespace sotto::cli {
 

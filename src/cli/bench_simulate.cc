@@ -1,16 +1,5 @@
 #include "cli/bench_simulate.h"
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <sys/resource.h>
-#include <torch/optim/sgd.h>
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/execute.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -21,6 +10,18 @@
 #include "cli/run_config.h"
 #include "federation/cohort.h"
 #include "methods/local_trainer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/optim/sgd.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 
 namespace sotto::cli {
 namespace {
@@ -60,11 +61,15 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("sotto-bench-{}", ::getpid())) { fs::remove_all(path_); }
+  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("sotto-bench-{}", ::getpid())) {
+    fs::remove_all(path_);
+  }
   ~TemporaryFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
@@ -91,7 +96,8 @@ class RoundClock : public federation::RunSink {
   std::vector<Clock::time_point> marks_;
 };
 
-// The whole engine: cohort, shards, training, releases, ledger, aggregation, metrics and checkpoint on disk; no evaluation.
+// The whole engine: cohort, shards, training, releases, ledger, aggregation, metrics and checkpoint on disk; no
+// evaluation.
 double engine_round(const federation::Setup& setup, int threads) {
   const TemporaryFolder folder;
   RoundClock clock;
@@ -107,7 +113,8 @@ double bare_round(const federation::Setup& setup, const Train& train) {
   for (const int64_t client : federation::sample_cohort(setup.spec, 2)) {
     const at::Tensor records = setup.partition->shard(client).train;
     for (int64_t at = 0; at < records.size(0); at += setup.spec.federation.batch) {
-      data::gather(setup.data.dataset.train, records.narrow(0, at, std::min(setup.spec.federation.batch, records.size(0) - at)), batch);
+      data::gather(setup.data.dataset.train,
+                   records.narrow(0, at, std::min(setup.spec.federation.batch, records.size(0) - at)), batch);
       train(batch);
     }
   }
@@ -223,8 +230,10 @@ void add_bench_simulate(CLI::App& bench_command) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = bench_command.add_subcommand(
       "simulate", "100 clients × 600 Fashion-MNIST images, 10 a round, against bare loops of the same steps");
-  command->add_option("--clients", options->clients, "Registered clients")->check(CLI::Range(int64_t{10}, int64_t{1} << 30));
-  command->add_option("--repeats", options->repeats, "Interleaved repetitions; medians are reported")->check(CLI::Range(1, 1000));
+  command->add_option("--clients", options->clients, "Registered clients")
+      ->check(CLI::Range(int64_t{10}, int64_t{1} << 30));
+  command->add_option("--repeats", options->repeats, "Interleaved repetitions; medians are reported")
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
   add_threads_option(*command, options->threads);
   add_output_options(*command, options->output, "Print the figures as JSON");

@@ -1,19 +1,24 @@
 #include "cli/console.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "base/log.h"
 #include "base/table.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
 
 namespace sotto::cli {
 namespace {
 
 using nlohmann::json;
 
-std::string percent(double value) { return std::isfinite(value) ? fmt::format("{:.2f}", 100 * value) : "–"; }
+std::string percent(double value) {
+  return std::isfinite(value) ? fmt::format("{:.2f}", 100 * value) : "–";
+}
 
-std::string percent(const json& value) { return value.is_number() ? percent(value.get<double>()) : "–"; }
+std::string percent(const json& value) {
+  return value.is_number() ? percent(value.get<double>()) : "–";
+}
 
 int64_t clients_per_round(const config::RunSpec& spec) {
   return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
@@ -31,7 +36,9 @@ std::string epsilon(const json& value) {
 ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done)
     : progress_("training", (setup.spec.rounds - rounds_done) * clients_per_round(setup.spec)) {}
 
-void ConsoleWatcher::client_done(int64_t round, int64_t) { progress_.advance(1, fmt::format("round {}", round)); }
+void ConsoleWatcher::client_done(int64_t round, int64_t) {
+  progress_.advance(1, fmt::format("round {}", round));
+}
 
 void ConsoleWatcher::round(const federation::RoundRecord& record) {
   if (!record.evaluation) return;
@@ -42,16 +49,15 @@ void ConsoleWatcher::round(const federation::RoundRecord& record) {
   }
   const federation::Spread accuracy = record.evaluation->over(&federation::ClientScore::accuracy);
   info("{:>6}  {:>7}  {:>9.4f}  {:>10}  {:>6}  {:>7}  {:>8}  {:>8.2f}", record.round, record.uploads, record.train_loss,
-       percent(accuracy.mean), percent(accuracy.std), percent(accuracy.worst), percent(record.evaluation->global_accuracy),
-       record.seconds);
+       percent(accuracy.mean), percent(accuracy.std), percent(accuracy.worst),
+       percent(record.evaluation->global_accuracy), record.seconds);
 }
 
 std::string describe_summary(const json& summary) {
   const json& accuracy = summary["accuracy"];
   const json& privacy = summary["privacy"];
-  std::string text = fmt::format(
-      "accuracy      {} % mean over clients (± {}, worst {})\n", percent(accuracy["mean"]), percent(accuracy["std"]),
-      percent(accuracy["worst"]));
+  std::string text = fmt::format("accuracy      {} % mean over clients (± {}, worst {})\n", percent(accuracy["mean"]),
+                                 percent(accuracy["std"]), percent(accuracy["worst"]));
   if (summary["accuracy_global"].is_number()) {
     text += fmt::format("global model  {} %\n", percent(summary["accuracy_global"]));
   }
@@ -64,7 +70,8 @@ std::string describe_summary(const json& summary) {
   }
   if (summary.contains("accuracy_per_domain")) {
     text += "per domain    ";
-    for (const auto& [domain, value] : summary["accuracy_per_domain"].items()) text += fmt::format("{} {} %  ", domain, percent(value));
+    for (const auto& [domain, value] : summary["accuracy_per_domain"].items())
+      text += fmt::format("{} {} %  ", domain, percent(value));
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
   }

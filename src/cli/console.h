@@ -1,11 +1,11 @@
 // A run as it is watched in a terminal: a bar with time left, and a row per evaluated round.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "base/progress.h"
 #include "federation/loop.h"
+
+#include <memory>
+#include <string>
 
 namespace sotto::cli {
 

@@ -1,7 +1,4 @@
 // sotto export: a trained model as a file that other programs read.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/trained_model.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -9,6 +6,9 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "models/weights.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 namespace {
@@ -50,7 +50,8 @@ void export_model(const ExportOptions& options) {
 
 void add_export(CLI::App& program) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command = program.add_subcommand("export", "Write a trained model as a PyTorch state dict or safetensors file");
+  CLI::App* command =
+      program.add_subcommand("export", "Write a trained model as a PyTorch state dict or safetensors file");
   command->add_option("RUN", options->run, "A run directory")->required();
   command->add_option("--client", options->client, "This client's model (default: the global one)");
   command->add_option("--out,-o", options->out, "The file: NAME.pt or NAME.safetensors")->required();

@@ -1,13 +1,14 @@
-#include <ATen/Parallel.h>
-
-#include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdio>
-#include <exception>
-
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
+
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
 
 namespace {
 
@@ -39,7 +40,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a file-size limit fails like one to a full disk, instead of killing us
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a write beyond a file-size limit fails like one to a full disk, instead of killing us
   try {
     return run(argc, argv);
   } catch (const sotto::UserError& error) {

@@ -1,16 +1,18 @@
 #include "cli/output.h"
 
+#include "base/log.h"
+
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
+#include <cstdio>
 
 namespace sotto::cli {
 
 void add_output_options(CLI::App& command, OutputOptions& options, const std::string& json_help) {
   if (!json_help.empty()) command.add_flag("--json", options.json, json_help);
-  command.add_flag_callback("--quiet", [] { set_log_level(LogLevel::kQuiet); }, "Print nothing but results and errors");
+  command.add_flag_callback(
+      "--quiet", [] { set_log_level(LogLevel::kQuiet); }, "Print nothing but results and errors");
 }
 
 void print_json(const nlohmann::json& value) {
@@ -24,6 +26,8 @@ void print_text(const std::string& text) {
   std::fflush(stdout);
 }
 
-void add_example(CLI::App& command, const std::string& example) { command.footer("Example:\n  " + example); }
+void add_example(CLI::App& command, const std::string& example) {
+  command.footer("Example:\n  " + example);
+}
 
 }  // namespace sotto::cli

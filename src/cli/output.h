@@ -1,9 +1,9 @@
 // What every command shares: --json, --quiet, and where output goes.
 #pragma once
 
-#include <string>
-
 #include <nlohmann/json_fwd.hpp>
+
+#include <string>
 
 namespace CLI {
 class App;

@@ -1,7 +1,4 @@
 // sotto plan: what a run would do, without doing it.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -10,6 +7,9 @@
 #include "federation/setup.h"
 #include "report/partition_picture.h"
 #include "report/partition_table.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 namespace {
@@ -67,14 +67,14 @@ json plan_json(const federation::Setup& setup, const report::PartitionSummary& p
           {"steps_per_client_and_round",
            {{"min", steps_per_round(spec, records.min().item<int64_t>())},
             {"max", steps_per_round(spec, records.max().item<int64_t>())}}},
-          {"upload_megabytes_per_round",
-           releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
+          {"upload_megabytes_per_round", releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
           {"releases", releases},
           {"config_hash", spec.hash()}};
 }
 
 std::string range(const json& value) {
-  return value["min"] == value["max"] ? value["min"].dump() : fmt::format("{} to {}", value["min"].dump(), value["max"].dump());
+  return value["min"] == value["max"] ? value["min"].dump()
+                                      : fmt::format("{} to {}", value["min"].dump(), value["max"].dump());
 }
 
 std::string plan_text(const json& plan, const report::PartitionSummary& partition) {
@@ -84,11 +84,11 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
       "model       {}: {} shared and {} personal parameters\n"
       "method      {} ({})\n"
       "work        {} rounds of {} steps per client; {:.2f} MB of uploads a round\n\n",
-      plan["dataset"].get<std::string>(), plan["train_records"].dump(), plan["test_records"].dump(), plan["classes"].dump(),
-      plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]), plan["model"].get<std::string>(),
-      plan["shared_parameters"].dump(), plan["personal_parameters"].dump(), plan["method"].get<std::string>(),
-      plan["variant"].get<std::string>(), plan["rounds"].dump(), range(plan["steps_per_client_and_round"]),
-      plan["upload_megabytes_per_round"].get<double>());
+      plan["dataset"].get<std::string>(), plan["train_records"].dump(), plan["test_records"].dump(),
+      plan["classes"].dump(), plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]),
+      plan["model"].get<std::string>(), plan["shared_parameters"].dump(), plan["personal_parameters"].dump(),
+      plan["method"].get<std::string>(), plan["variant"].get<std::string>(), plan["rounds"].dump(),
+      range(plan["steps_per_client_and_round"]), plan["upload_megabytes_per_round"].get<double>());
   text += report::partition_table(partition) + "\n";
   if (plan["releases"].empty()) return text + "releases    none: nothing leaves the clients\n";
   Table table({"release", "seen by", "mechanism", "how often", "guarantee"});

@@ -1,10 +1,4 @@
 // sotto predict: what a trained model says of records it is shown.
-#include <ATen/ATen.h>
-
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/trained_model.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -13,6 +7,13 @@
 #include "cli/output.h"
 #include "data/images/decode.h"
 #include "data/source.h"
+
+#include <ATen/ATen.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace sotto::cli {
 namespace {
@@ -66,8 +67,8 @@ Question from_path(const std::string& path, const data::Dataset& trained_on) {
   if (trained_on.kind == data::Kind::kImages) options.image_size = trained_on.record_shape()[1];
   data::Dataset dataset = data::load_dataset(options, 0);
   if (dataset.kind != trained_on.kind || dataset.record_shape() != trained_on.record_shape()) {
-    fail_user("{}: its records have shape {}, the model of this run takes {}", path, json(dataset.record_shape()).dump(),
-              json(trained_on.record_shape()).dump());
+    fail_user("{}: its records have shape {}, the model of this run takes {}", path,
+              json(dataset.record_shape()).dump(), json(trained_on.record_shape()).dump());
   }
   Question question;
   question.records = dataset.test.size() > 0 ? dataset.test : dataset.train;
@@ -86,7 +87,8 @@ Question from_held_out(int64_t count, std::optional<int64_t> client, const feder
   question.records.x = split.x.index_select(0, rows);
   question.records.y = split.y.index_select(0, rows);
   question.has_truth = true;
-  for (int64_t i = 0; i < rows.size(0); ++i) question.names.push_back(fmt::format("test record {}", rows[i].item<int64_t>()));
+  for (int64_t i = 0; i < rows.size(0); ++i)
+    question.names.push_back(fmt::format("test record {}", rows[i].item<int64_t>()));
   return question;
 }
 

@@ -1,13 +1,13 @@
 // sotto report: finished runs side by side.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/run_directory.h"
 #include "base/files.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/output.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 namespace {
@@ -23,11 +23,14 @@ std::string percent(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", 100 * value.get<double>()) : "–";
 }
 
-std::string epsilon(const json& value) { return value.is_null() ? "∞" : fmt::format("{:.4g}", value["max"].get<double>()); }
+std::string epsilon(const json& value) {
+  return value.is_null() ? "∞" : fmt::format("{:.4g}", value["max"].get<double>());
+}
 
 void report(const ReportOptions& options) {
   json all = json::array();
-  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %", "proven ε", "seconds"});
+  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %", "proven ε",
+               "seconds"});
   for (const std::string& run : options.runs) {
     const artifacts::RunReader reader(run);
     const auto summary = reader.summary();

@@ -1,7 +1,4 @@
 // sotto run: one federation, from a config to a run directory.
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/execute.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
@@ -14,6 +11,9 @@
 #include "cli/partition_summary.h"
 #include "cli/run_config.h"
 #include "report/partition_picture.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 namespace {
@@ -42,15 +42,15 @@ void run(const RunOptions& options) {
   const federation::Setup setup = federation::prepare(spec);
   const int threads = resolve_threads(options.threads);
   const int64_t done = rounds_done(folder, spec, options.resume);
-  info("{} on {}: {} clients, {} rounds, model {}, {} thread{}", spec.method, spec.data.name, spec.data.clients, spec.rounds,
-       spec.model.name, threads, threads == 1 ? "" : "s");
+  info("{} on {}: {} clients, {} rounds, model {}, {} thread{}", spec.method, spec.data.name, spec.data.clients,
+       spec.rounds, spec.model.name, threads, threads == 1 ? "" : "s");
   if (done > 0) info("resuming {} after round {}", folder.string(), done);
 
   std::optional<nlohmann::json> summary;
   {
     ConsoleWatcher watcher(setup, done);
-    summary = artifacts::execute(
-        setup, {.folder = folder, .resume = options.resume, .threads = threads, .watcher = &watcher});
+    summary = artifacts::execute(setup,
+                                 {.folder = folder, .resume = options.resume, .threads = threads, .watcher = &watcher});
   }
   if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
   report::write_partition_picture(folder / "partition.png", summarise_partition(setup));

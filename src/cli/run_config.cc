@@ -1,12 +1,12 @@
 #include "cli/run_config.h"
 
-#include <CLI/CLI.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
 #include "base/parallel.h"
 #include "config/load.h"
 #include "methods/catalogue.h"
+
+#include <CLI/CLI.hpp>
 
 namespace sotto::cli {
 
@@ -17,14 +17,17 @@ void add_run_config_options(CLI::App& command, RunConfigOptions& options) {
       ->allow_extra_args(false);
 }
 
-config::RunSpec load_spec(const RunConfigOptions& options) { return load_spec(options, {}); }
+config::RunSpec load_spec(const RunConfigOptions& options) {
+  return load_spec(options, {});
+}
 
 config::RunSpec load_spec(const RunConfigOptions& options, const std::vector<std::string>& more_overrides) {
   std::vector<std::string> overrides = options.overrides;
   overrides.insert(overrides.end(), more_overrides.begin(), more_overrides.end());
   const fs::path path = options.config;
   if (!fs::exists(path)) fail_user("there is no config {}", options.config);
-  return config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides, methods::method_reader());
+  return config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides,
+                               methods::method_reader());
 }
 
 fs::path default_run_folder(const RunConfigOptions& options, const config::RunSpec& spec) {
@@ -37,6 +40,8 @@ void add_threads_option(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Clients trained at once (default: all cores)")->check(CLI::Range(0, 1024));
 }
 
-int resolve_threads(int threads) { return threads > 0 ? threads : available_threads(); }
+int resolve_threads(int threads) {
+  return threads > 0 ? threads : available_threads();
+}
 
 }  // namespace sotto::cli

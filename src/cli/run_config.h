@@ -1,11 +1,11 @@
 // CONFIG and --set: how commands name a run's settings.
 #pragma once
 
+#include "config/run_spec.h"
+
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "config/run_spec.h"
 
 namespace CLI {
 class App;

@@ -1,9 +1,4 @@
 // sotto sweep: a grid of settings times seeds, as one table.
-#include <CLI/CLI.hpp>
-#include <cmath>
-#include <mutex>
-#include <nlohmann/json.hpp>
-
 #include "artifacts/execute.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
@@ -19,6 +14,12 @@
 #include "cli/output.h"
 #include "cli/run_config.h"
 #include "cli/sweep_grid.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <mutex>
 
 namespace sotto::cli {
 namespace {
@@ -62,7 +63,8 @@ std::vector<Job> plan_jobs(const SweepOptions& options, const std::vector<Cell>&
 void run_job(Job& job) {
   if (interrupted()) return;
   try {
-    job.summary = artifacts::execute(federation::prepare(job.spec), {.folder = job.folder, .resume = true, .threads = 1});
+    job.summary =
+        artifacts::execute(federation::prepare(job.spec), {.folder = job.folder, .resume = true, .threads = 1});
   } catch (const UserError& error) {
     job.failure = error.what();
   }
@@ -97,8 +99,11 @@ double metric_of(const json& summary, const std::string& metric) {
 json collect(const SweepOptions& options, const std::vector<Cell>& cells, const std::vector<Job>& jobs) {
   json rows = json::array();
   for (const Cell& cell : cells) {
-    rows.push_back({{"settings", cell.settings}, {"seeds", json::array()}, {"values", json::array()},
-                    {"runs", json::array()}, {"failures", json::array()}});
+    rows.push_back({{"settings", cell.settings},
+                    {"seeds", json::array()},
+                    {"values", json::array()},
+                    {"runs", json::array()},
+                    {"failures", json::array()}});
   }
   for (const Job& job : jobs) {
     json& row = rows[job.cell];
@@ -125,7 +130,9 @@ void add_statistics(json& rows, std::optional<size_t> reference) {
   }
 }
 
-std::string cell_text(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string cell_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 std::string table_of(const json& rows, const std::string& metric, std::optional<size_t> reference) {
   std::vector<std::string> headers;
@@ -142,8 +149,9 @@ std::string table_of(const json& rows, const std::string& metric, std::optional<
     cells.push_back(row["mean"].is_null() ? "–" : fmt::format("{:.4f}", row["mean"].get<double>()));
     cells.push_back(row["std"].is_null() ? "–" : fmt::format("{:.4f}", row["std"].get<double>()));
     if (reference) {
-      cells.push_back(i == *reference ? "reference"
-                                      : row["p_value"].is_null() ? "–" : fmt::format("{:.4f}", row["p_value"].get<double>()));
+      cells.push_back(i == *reference            ? "reference"
+                      : row["p_value"].is_null() ? "–"
+                                                 : fmt::format("{:.4f}", row["p_value"].get<double>()));
     }
     table.add_row(cells);
     for (const json& failure : row["failures"]) problems += "failed: " + failure.get<std::string>() + "\n";
@@ -195,7 +203,8 @@ void add_sweep(CLI::App& program) {
   command->add_option("--against", options->against, "KEY=VALUE[,…] of the setting that the others are tested against");
   command->add_option("--metric", options->metric, "Which value of summary.json to compare");
   command->add_option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep)");
-  command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")->check(CLI::Range(0, 1024));
+  command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")
+      ->check(CLI::Range(0, 1024));
   add_output_options(*command, options->output, "Print the table as JSON");
   add_example(*command,
               "sotto sweep examples/1_first_federation.toml --grid method.name=fedavg,local-only --seeds 5 "

@@ -1,10 +1,10 @@
 #include "cli/sweep_grid.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "config/toml.h"
+
+#include <algorithm>
 
 namespace sotto::cli {
 namespace {

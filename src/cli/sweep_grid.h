@@ -1,10 +1,10 @@
 // The grid of a sweep: which settings are combined.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 
@@ -13,8 +13,8 @@ struct Cell {
   nlohmann::json settings;             // key → value as written
 };
 
-// Each axis is KEY=V1,V2,…, or KEY=[…] with a TOML list whose items are the values. All combinations, the last axis varying fastest;
-// one empty cell if there is no axis.
+// Each axis is KEY=V1,V2,…, or KEY=[…] with a TOML list whose items are the values. All combinations, the last axis
+// varying fastest; one empty cell if there is no axis.
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes);
 
 // The one cell whose settings include KEY=VALUE[,KEY=VALUE…]; none or several is a UserError.

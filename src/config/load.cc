@@ -60,7 +60,8 @@ FederationOptions read_federation(Section section, int64_t clients) {
   o.eval_clients = section.integer("eval_clients", o.eval_clients, at_least(0));
   o.state = section.one_of("state", o.state, {"memory", "disk"});
   if (o.cohort > clients) {
-    section.fail("cohort", fmt::format("is {}, more than the {} clients; lower it, or raise data.clients", o.cohort, clients));
+    section.fail("cohort",
+                 fmt::format("is {}, more than the {} clients; lower it, or raise data.clients", o.cohort, clients));
   }
   section.finish();
   return o;
@@ -69,7 +70,8 @@ FederationOptions read_federation(Section section, int64_t clients) {
 PrivacyOptions read_privacy(Section section) {
   PrivacyOptions o;
   o.epsilon = section.required_number("epsilon", kPositive, "1.0");
-  o.delta = section.required_number("delta", {.low = 0, .high = 1, .low_excluded = true, .high_excluded = true}, "1e-5");
+  o.delta =
+      section.required_number("delta", {.low = 0, .high = 1, .low_excluded = true, .high_excluded = true}, "1e-5");
   o.adjacency = section.required_one_of("adjacency", {"add-remove", "replace", "replace-same-label"});
   o.unit = section.one_of("unit", o.unit, {"record", "client"});
   o.observer = section.one_of("observer", o.observer, {"server", "clients", "public"});

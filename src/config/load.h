@@ -1,13 +1,13 @@
 // From a TOML file to a RunSpec.
 #pragma once
 
+#include "config/run_spec.h"
+#include "config/section.h"
+
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "config/run_spec.h"
-#include "config/section.h"
 
 namespace sotto::config {
 
@@ -18,8 +18,10 @@ struct MethodReader {
   std::function<void(const std::string& name, Section& section)> read_options;
 };
 
-// Reads `file`, applies `overrides` ("a.b=value"), validates every key. Any problem is a UserError with file, line and key.
-RunSpec load_run_spec(const std::filesystem::path& file, const std::vector<std::string>& overrides, const MethodReader& methods);
+// Reads `file`, applies `overrides` ("a.b=value"), validates every key. Any problem is a UserError with file, line and
+// key.
+RunSpec load_run_spec(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                      const MethodReader& methods);
 
 // The same from TOML text; `name` stands for the file in messages.
 RunSpec parse_run_spec(const std::string& text, const std::string& name, const std::vector<std::string>& overrides,

@@ -1,28 +1,30 @@
 #include "config/run_spec.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/files.h"
 #include "config/toml.h"
 
+#include <nlohmann/json.hpp>
+
 namespace sotto::config {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, path, features, domains, image_size, limit, clients, partition, alpha,
-                                   classes_per_client, records_per_client, private_label, train_fraction, test_fraction,
-                                   min_records)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, width, depth, heads, patch, adapter, dropout,
-                                   freeze_backbone, personal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, path, features, domains, image_size, limit, clients, partition,
+                                   alpha, classes_per_client, records_per_client, private_label, train_fraction,
+                                   test_fraction, min_records)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, width, depth, heads, patch, adapter,
+                                   dropout, freeze_backbone, personal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FederationOptions, cohort, sampling, local_epochs, batch, lr, optimizer, momentum,
                                    weight_decay, eval_every, eval_clients, state)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, unit, observer, noise)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordOptions, uploads, checkpoint_every)
 
 nlohmann::json RunSpec::to_json() const {
-  nlohmann::json method_table = method_options.empty() ? nlohmann::json::object() : nlohmann::json::parse(method_options);
+  nlohmann::json method_table =
+      method_options.empty() ? nlohmann::json::object() : nlohmann::json::parse(method_options);
   method_table["name"] = method;
   method_table["variant"] = variant;
-  nlohmann::json value = {{"name", name},   {"seed", seed},             {"rounds", rounds},       {"data", data},
-                          {"model", model}, {"federation", federation}, {"method", method_table}, {"record", record}};
+  nlohmann::json value = {{"name", name},           {"seed", seed},    {"rounds", rounds},
+                          {"data", data},           {"model", model},  {"federation", federation},
+                          {"method", method_table}, {"record", record}};
   if (privacy) value["privacy"] = *privacy;
   return value;
 }
@@ -33,6 +35,8 @@ std::string RunSpec::hash() const {
   return sha256(value.dump());
 }
 
-std::string RunSpec::to_toml() const { return format_toml(to_json()); }
+std::string RunSpec::to_toml() const {
+  return format_toml(to_json());
+}
 
 }  // namespace sotto::config

@@ -1,10 +1,10 @@
 #include "config/section.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
 #include "base/text.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace sotto::config {
 namespace {
@@ -15,7 +15,8 @@ std::string describe(const Range& range) {
   const bool low = std::isfinite(range.low);
   const bool high = std::isfinite(range.high);
   if (low && high) {
-    return fmt::format("in {}{}, {}{}", range.low_excluded ? '(' : '[', range.low, range.high, range.high_excluded ? ')' : ']');
+    return fmt::format("in {}{}, {}{}", range.low_excluded ? '(' : '[', range.low, range.high,
+                       range.high_excluded ? ')' : ']');
   }
   if (low) return fmt::format("{} {}", range.low_excluded ? "greater than" : "at least", range.low);
   return fmt::format("{} {}", range.high_excluded ? "less than" : "at most", range.high);
@@ -26,14 +27,18 @@ bool inside(const Range& range, double value) {
          (range.high_excluded ? value < range.high : value <= range.high);
 }
 
-std::string show(const json& value) { return value.dump(); }
+std::string show(const json& value) {
+  return value.dump();
+}
 
 }  // namespace
 
 Section::Section(json table, std::string path, std::shared_ptr<const Source> source)
     : table_(std::move(table)), path_(std::move(path)), source_(std::move(source)) {}
 
-bool Section::has(const std::string& key) const { return table_.contains(key); }
+bool Section::has(const std::string& key) const {
+  return table_.contains(key);
+}
 
 const json* Section::find(const std::string& key) {
   known_.push_back(key);
@@ -41,11 +46,14 @@ const json* Section::find(const std::string& key) {
   return found == table_.end() ? nullptr : &*found;
 }
 
-std::string Section::dotted(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
+std::string Section::dotted(const std::string& key) const {
+  return path_.empty() ? key : path_ + "." + key;
+}
 
 void Section::fail(const std::string& key, const std::string& problem) const {
   const auto line = source_->line.find(dotted(key));
-  const std::string where = line == source_->line.end() ? source_->file : fmt::format("{}:{}", source_->file, line->second);
+  const std::string where =
+      line == source_->line.end() ? source_->file : fmt::format("{}:{}", source_->file, line->second);
   fail_user("{}: {} {}", where, dotted(key), problem);
 }
 
@@ -70,7 +78,8 @@ std::string Section::text(const std::string& key, const std::string& fallback) {
   return resolved_[key];
 }
 
-std::string Section::one_of(const std::string& key, const std::string& fallback, const std::vector<std::string>& choices) {
+std::string Section::one_of(const std::string& key, const std::string& fallback,
+                            const std::vector<std::string>& choices) {
   const std::string chosen = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), chosen) == choices.end()) {
     fail(key, fmt::format("must be one of {}, not '{}'{}", join(choices, ", "), chosen, did_you_mean(chosen, choices)));
@@ -102,14 +111,16 @@ bool Section::boolean(const std::string& key, bool fallback) {
 std::vector<std::string> Section::texts(const std::string& key, const std::vector<std::string>& fallback) {
   const json* value = find(key);
   if (value != nullptr) {
-    const bool fits = value->is_array() && std::all_of(value->begin(), value->end(), [](const json& v) { return v.is_string(); });
+    const bool fits =
+        value->is_array() && std::all_of(value->begin(), value->end(), [](const json& v) { return v.is_string(); });
     if (!fits) fail(key, fmt::format("must be a list of texts, not {}", show(*value)));
   }
   resolved_[key] = value == nullptr ? json(fallback) : *value;
   return resolved_[key];
 }
 
-std::vector<int64_t> Section::integers(const std::string& key, const std::vector<int64_t>& fallback, const Range& range) {
+std::vector<int64_t> Section::integers(const std::string& key, const std::vector<int64_t>& fallback,
+                                       const Range& range) {
   const json* value = find(key);
   if (value != nullptr) {
     if (!value->is_array()) fail(key, fmt::format("must be a list of whole numbers, not {}", show(*value)));

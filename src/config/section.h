@@ -1,8 +1,10 @@
 // Reading one table of a config, strictly.
 //
-// Every read names its default and its limits. What was read, defaults included, is kept as the resolved settings; what was not
-// read is an error that names the nearest key the reader knows. Errors say file, line and key.
+// Every read names its default and its limits. What was read, defaults included, is kept as the resolved settings; what
+// was not read is an error that names the nearest key the reader knows. Errors say file, line and key.
 #pragma once
+
+#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -10,8 +12,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace sotto::config {
 
@@ -32,8 +32,12 @@ inline constexpr Range kAny{};
 inline constexpr Range kPositive{.low = 0.0, .low_excluded = true};
 inline constexpr Range kNonNegative{.low = 0.0};
 inline constexpr Range kFraction{.low = 0.0, .high = 1.0};
-constexpr Range at_least(double low) { return {.low = low}; }
-constexpr Range between(double low, double high) { return {.low = low, .high = high}; }
+constexpr Range at_least(double low) {
+  return {.low = low};
+}
+constexpr Range between(double low, double high) {
+  return {.low = low, .high = high};
+}
 
 class Section {
  public:
@@ -48,7 +52,8 @@ class Section {
   double number(const std::string& key, double fallback, const Range& range = kAny);
   bool boolean(const std::string& key, bool fallback);
   std::vector<std::string> texts(const std::string& key, const std::vector<std::string>& fallback);
-  std::vector<int64_t> integers(const std::string& key, const std::vector<int64_t>& fallback, const Range& range = kAny);
+  std::vector<int64_t> integers(const std::string& key, const std::vector<int64_t>& fallback,
+                                const Range& range = kAny);
   std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback, const Range& range = kAny);
 
   // The same for keys without a default: absent is an error that says what to write.

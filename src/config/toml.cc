@@ -1,12 +1,12 @@
 #include "config/toml.h"
 
+#include "base/error.h"
+#include "base/text.h"
+
 #include <toml++/toml.h>
 
 #include <cmath>
 #include <sstream>
-
-#include "base/error.h"
-#include "base/text.h"
 
 namespace sotto::config {
 namespace {
@@ -45,12 +45,18 @@ toml::table to_toml(const json& object);
 toml::array to_toml_array(const json& list) {
   toml::array array;
   for (const json& item : list) {
-    if (item.is_string()) array.push_back(item.get<std::string>());
-    else if (item.is_boolean()) array.push_back(item.get<bool>());
-    else if (item.is_number_integer()) array.push_back(item.get<int64_t>());
-    else if (item.is_number()) array.push_back(item.get<double>());
-    else if (item.is_array()) array.push_back(to_toml_array(item));
-    else array.push_back(to_toml(item));
+    if (item.is_string())
+      array.push_back(item.get<std::string>());
+    else if (item.is_boolean())
+      array.push_back(item.get<bool>());
+    else if (item.is_number_integer())
+      array.push_back(item.get<int64_t>());
+    else if (item.is_number())
+      array.push_back(item.get<double>());
+    else if (item.is_array())
+      array.push_back(to_toml_array(item));
+    else
+      array.push_back(to_toml(item));
   }
   return array;
 }
@@ -58,12 +64,18 @@ toml::array to_toml_array(const json& list) {
 toml::table to_toml(const json& object) {
   toml::table table;
   for (const auto& [key, value] : object.items()) {
-    if (value.is_object()) table.insert(key, to_toml(value));
-    else if (value.is_array()) table.insert(key, to_toml_array(value));
-    else if (value.is_string()) table.insert(key, value.get<std::string>());
-    else if (value.is_boolean()) table.insert(key, value.get<bool>());
-    else if (value.is_number_integer()) table.insert(key, value.get<int64_t>());
-    else if (value.is_number()) table.insert(key, value.get<double>());
+    if (value.is_object())
+      table.insert(key, to_toml(value));
+    else if (value.is_array())
+      table.insert(key, to_toml_array(value));
+    else if (value.is_string())
+      table.insert(key, value.get<std::string>());
+    else if (value.is_boolean())
+      table.insert(key, value.get<bool>());
+    else if (value.is_number_integer())
+      table.insert(key, value.get<int64_t>());
+    else if (value.is_number())
+      table.insert(key, value.get<double>());
   }
   return table;
 }

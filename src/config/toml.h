@@ -1,12 +1,12 @@
 // TOML to and from JSON values.
 #pragma once
 
-#include <memory>
-#include <string>
+#include "config/section.h"
 
 #include <nlohmann/json.hpp>
 
-#include "config/section.h"
+#include <memory>
+#include <string>
 
 namespace sotto::config {
 

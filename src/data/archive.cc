@@ -59,8 +59,9 @@ void visit_all(archive* reader, const std::string& where, const ArchiveVisitor& 
     if (status == ARCHIVE_EOF) return;
     if (status < ARCHIVE_WARN) fail_archive(reader, where);
     if (archive_entry_filetype(entry) != AE_IFREG) continue;
-    std::string name = entry_name(entry);
-    visit(std::move(name), entry_bytes(reader, where));
+    const std::string name = entry_name(entry);
+    std::string bytes = entry_bytes(reader, where);
+    visit(name, bytes);
   }
 }
 

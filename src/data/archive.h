@@ -8,7 +8,8 @@
 
 namespace sotto::data {
 
-using ArchiveVisitor = std::function<void(std::string name, std::string bytes)>;
+// `bytes` may be moved from.
+using ArchiveVisitor = std::function<void(const std::string& name, std::string& bytes)>;
 
 // Calls `visit` for every regular file, in archive order; names have no leading "./". A truncated, corrupt or foreign
 // file is a UserError.

@@ -38,7 +38,7 @@ std::string shared_folder(const std::map<std::string, std::string>& archived) {
 
 std::map<std::string, std::string> read_archive(const fs::path& path) {
   std::map<std::string, std::string> archived;
-  visit_archive(path, [&](std::string name, std::string bytes) { archived[std::move(name)] = std::move(bytes); });
+  visit_archive(path, [&](const std::string& name, std::string& bytes) { archived[name] = std::move(bytes); });
   if (archived.empty()) return archived;
   const size_t prefix = shared_folder(archived).size();
   if (prefix == 0) return archived;

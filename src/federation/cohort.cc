@@ -1,9 +1,9 @@
 #include "federation/cohort.h"
 
+#include "base/random.h"
+
 #include <cmath>
 #include <numeric>
-
-#include "base/random.h"
 
 namespace sotto::federation {
 namespace {

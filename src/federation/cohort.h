@@ -1,15 +1,15 @@
 // Who takes part in a round.
 #pragma once
 
+#include "config/run_spec.h"
+
 #include <cstdint>
 #include <vector>
 
-#include "config/run_spec.h"
-
 namespace sotto::federation {
 
-// The clients of `round`, ascending: exactly `cohort` of them (fixed), or each independently with probability cohort/clients
-// (poisson; the cohort may be empty). Depends on seed and round alone.
+// The clients of `round`, ascending: exactly `cohort` of them (fixed), or each independently with probability
+// cohort/clients (poisson; the cohort may be empty). Depends on seed and round alone.
 std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round);
 
 }  // namespace sotto::federation

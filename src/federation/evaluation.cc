@@ -1,10 +1,10 @@
 #include "federation/evaluation.h"
 
+#include "base/parallel.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
-
-#include "base/parallel.h"
 
 namespace sotto::federation {
 namespace {
@@ -21,7 +21,8 @@ std::vector<int64_t> choose_clients(const config::RunSpec& spec) {
 }
 
 // The held-out records of all evaluated clients, each once.
-at::Tensor union_of_test_shards(const data::Partition& partition, const std::vector<int64_t>& clients, int64_t records) {
+at::Tensor union_of_test_shards(const data::Partition& partition, const std::vector<int64_t>& clients,
+                                int64_t records) {
   at::Tensor held_out = at::zeros({records}, at::kBool);
   for (const int64_t client : clients) held_out.index_fill_(0, partition.shard(client).test, true);
   return held_out.nonzero().squeeze(1);
@@ -56,13 +57,16 @@ Spread Evaluation::over(double ClientScore::*score) const {
 }
 
 Evaluator::Evaluator(const Setup& setup, Workers& workers, const StateStore& states)
-    : setup_(setup), workers_(workers), states_(states),
+    : setup_(setup),
+      workers_(workers),
+      states_(states),
       held_out_(setup.data.dataset.test.size() > 0 ? setup.data.dataset.test : setup.data.dataset.train),
       clients_(choose_clients(setup.spec)) {
   universe_ = setup.data.dataset.test.size() > 0 ? at::arange(held_out_.size(), at::kLong)
                                                  : union_of_test_shards(*setup.partition, clients_, held_out_.size());
   RandomStream stream(setup.spec.seed, "neighbour-sample");
-  const auto chosen = stream.sample_without_replacement(universe_.size(0), std::min(kNeighbourSample, universe_.size(0)));
+  const auto chosen =
+      stream.sample_without_replacement(universe_.size(0), std::min(kNeighbourSample, universe_.size(0)));
   neighbour_sample_ = universe_.index_select(0, at::tensor(chosen, at::kLong));
 }
 

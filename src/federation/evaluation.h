@@ -1,14 +1,14 @@
 // How good the models are, for whom.
 #pragma once
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include "federation/scores.h"
 #include "federation/setup.h"
 #include "federation/state_store.h"
 #include "federation/transport/inprocess.h"
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace sotto::federation {
 
@@ -17,13 +17,13 @@ inline constexpr int64_t kMaxEvaluatedClients = 1000;
 
 struct ClientScore {
   int64_t client = 0;
-  int64_t domain = -1;                    // -1: records of several domains
-  int64_t records = 0;                    // held-out records of the client
-  double accuracy = kUndefined;           // on its held-out records
+  int64_t domain = -1;           // -1: records of several domains
+  int64_t records = 0;           // held-out records of the client
+  double accuracy = kUndefined;  // on its held-out records
   double balanced_accuracy = kUndefined;
-  double auroc = kUndefined;              // binary tasks
-  double local_accuracy = kUndefined;     // on held-out records of the classes it trains on
-  double neighbour_accuracy = kUndefined; // on a fixed sample of records of the classes it does not train on
+  double auroc = kUndefined;               // binary tasks
+  double local_accuracy = kUndefined;      // on held-out records of the classes it trains on
+  double neighbour_accuracy = kUndefined;  // on a fixed sample of records of the classes it does not train on
 };
 
 struct Evaluation {
@@ -55,10 +55,10 @@ class Evaluator {
   const Setup& setup_;
   Workers& workers_;
   const StateStore& states_;
-  const data::Records& held_out_;     // the split that test shards index
-  std::vector<int64_t> clients_;      // who is evaluated
-  at::Tensor universe_;               // all held-out records, ascending
-  at::Tensor neighbour_sample_;       // a fixed part of them
+  const data::Records& held_out_;  // the split that test shards index
+  std::vector<int64_t> clients_;   // who is evaluated
+  at::Tensor universe_;            // all held-out records, ascending
+  at::Tensor neighbour_sample_;    // a fixed part of them
 };
 
 }  // namespace sotto::federation

@@ -1,25 +1,29 @@
 #include "federation/loop.h"
 
-#include <algorithm>
-#include <chrono>
-
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "federation/cohort.h"
 #include "federation/transport/inprocess.h"
 
+#include <algorithm>
+#include <chrono>
+
 namespace sotto::federation {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class RoundLoop {
  public:
   RoundLoop(const Setup& setup, const RunParts& parts)
-      : setup_(setup), parts_(parts), workers_(make_workers(setup, parts.threads)),
+      : setup_(setup),
+        parts_(parts),
+        workers_(make_workers(setup, parts.threads)),
         server_(setup.method->make_server(setup.context())),
         transport_(make_inprocess_transport(setup, workers_, parts.states, parts.ledger)),
         evaluator_(setup, workers_, parts.states) {}
@@ -92,7 +96,8 @@ class RoundLoop {
   void check_plan() const {
     const methods::ReleasePlan plan = setup_.method->plan(setup_.spec);
     for (const auto& event : parts_.ledger.kinds()) {
-      const bool planned = std::any_of(plan.begin(), plan.end(), [&](const auto& release) { return release.covers(event); });
+      const bool planned =
+          std::any_of(plan.begin(), plan.end(), [&](const auto& release) { return release.covers(event); });
       SOTTO_INVARIANT(planned && "every release in the ledger is in the method's plan");
     }
   }

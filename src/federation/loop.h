@@ -1,26 +1,26 @@
 // The round loop.
 #pragma once
 
-#include <optional>
-#include <vector>
-
 #include "federation/evaluation.h"
 #include "federation/setup.h"
 #include "federation/state_store.h"
 #include "privacy/ledger.h"
 
+#include <optional>
+#include <vector>
+
 namespace sotto::federation {
 
 struct RoundRecord {
-  int64_t round = 0;                        // 1 … rounds
-  int64_t cohort = 0;                       // clients asked
-  int64_t uploads = 0;                      // releases received
-  int64_t samples = 0;                      // training records seen, with repetition
-  double train_loss = kUndefined;           // mean over the records seen by clients that did not diverge
-  double seconds = 0.0;                     // training, transport and aggregation
+  int64_t round = 0;               // 1 … rounds
+  int64_t cohort = 0;              // clients asked
+  int64_t uploads = 0;             // releases received
+  int64_t samples = 0;             // training records seen, with repetition
+  double train_loss = kUndefined;  // mean over the records seen by clients that did not diverge
+  double seconds = 0.0;            // training, transport and aggregation
   double evaluation_seconds = 0.0;
-  std::vector<int64_t> diverged;            // clients whose training became non-finite
-  std::optional<Evaluation> evaluation;     // on evaluation rounds
+  std::vector<int64_t> diverged;         // clients whose training became non-finite
+  std::optional<Evaluation> evaluation;  // on evaluation rounds
 };
 
 // What a run can be continued from: the server's side after `round`. Clients' states are committed to the StateStore.
@@ -52,9 +52,10 @@ struct RunParts {
 
 enum class Outcome { kFinished, kInterrupted };
 
-// Runs rounds (resume ? resume->round : 0)+1 … spec.rounds. After an interrupt the round in progress is completed and checkpointed.
-// The result depends on the spec alone: not on threads, nor on how often the run was resumed. When the run is finished the
-// ledger's rows are compared with the method's release plan; a release that was not planned is an internal error.
+// Runs rounds (resume ? resume->round : 0)+1 … spec.rounds. After an interrupt the round in progress is completed and
+// checkpointed. The result depends on the spec alone: not on threads, nor on how often the run was resumed. When the
+// run is finished the ledger's rows are compared with the method's release plan; a release that was not planned is an
+// internal error.
 Outcome run_rounds(const Setup& setup, const RunParts& parts, const std::optional<Checkpoint>& resume);
 
 }  // namespace sotto::federation

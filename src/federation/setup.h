@@ -1,12 +1,12 @@
 // Everything a run needs, checked before anything is written: data, partition, method.
 #pragma once
 
-#include <memory>
-
 #include "config/run_spec.h"
 #include "data/partition.h"
 #include "methods/method.h"
 #include "models/task_data.h"
+
+#include <memory>
 
 namespace sotto::federation {
 
@@ -19,8 +19,8 @@ struct Setup {
   methods::MethodContext context() const { return {spec, data}; }
 };
 
-// Loads the data, deals it, and builds the model once to see that it fits. Every mistake in the spec that only shows against real
-// data or models is a UserError from here.
+// Loads the data, deals it, and builds the model once to see that it fits. Every mistake in the spec that only shows
+// against real data or models is a UserError from here.
 Setup prepare(const config::RunSpec& spec);
 
 }  // namespace sotto::federation

@@ -1,5 +1,10 @@
 #include "federation/state_store.h"
 
+#include "base/error.h"
+#include "base/files.h"
+#include "base/safetensors.h"
+#include "base/text.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,11 +12,6 @@
 #include <mutex>
 #include <utility>
 #include <vector>
-
-#include "base/error.h"
-#include "base/files.h"
-#include "base/safetensors.h"
-#include "base/text.h"
 
 namespace sotto::federation {
 namespace {
@@ -37,7 +37,8 @@ class MemoryStore : public StateStore {
     if (folder_.empty() || states_.empty()) return;
     SafeTensors file;
     for (const auto& [client, state] : states_) {
-      for (const auto& [name, value] : state.values()) file.tensors.push_back({fmt::format("{}/{}", client, name), value});
+      for (const auto& [name, value] : state.values())
+        file.tensors.push_back({fmt::format("{}/{}", client, name), value});
     }
     make_folder(folder_);
     write_safetensors(path_of(round), file);
@@ -137,17 +138,21 @@ class DiskStore : public StateStore {
   }
 
   const fs::path folder_;
-  std::map<int64_t, int64_t> latest_;   // client → round of its newest file
-  std::vector<fs::path> superseded_;    // committed files that a newer, uncommitted one replaces
-  std::vector<fs::path> removable_;     // the same as of the last commit: needed until the next one
+  std::map<int64_t, int64_t> latest_;  // client → round of its newest file
+  std::vector<fs::path> superseded_;   // committed files that a newer, uncommitted one replaces
+  std::vector<fs::path> removable_;    // the same as of the last commit: needed until the next one
   int64_t committed_round_ = 0;
   mutable std::mutex mutex_;
 };
 
 }  // namespace
 
-std::unique_ptr<StateStore> make_memory_store(const fs::path& folder) { return std::make_unique<MemoryStore>(folder); }
+std::unique_ptr<StateStore> make_memory_store(const fs::path& folder) {
+  return std::make_unique<MemoryStore>(folder);
+}
 
-std::unique_ptr<StateStore> make_disk_store(const fs::path& folder) { return std::make_unique<DiskStore>(folder); }
+std::unique_ptr<StateStore> make_disk_store(const fs::path& folder) {
+  return std::make_unique<DiskStore>(folder);
+}
 
 }  // namespace sotto::federation

@@ -1,14 +1,14 @@
 // Where clients' personal state lives between rounds, and how it survives a crash.
 //
-// restore() can go back to either of the last two commits, whatever was written since: a crash between a commit and the checkpoint that
-// belongs to it loses nothing.
+// restore() can go back to either of the last two commits, whatever was written since: a crash between a commit and the
+// checkpoint that belongs to it loses nothing.
 #pragma once
+
+#include "privacy/release.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-
-#include "privacy/release.h"
 
 namespace sotto::federation {
 

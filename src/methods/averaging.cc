@@ -1,9 +1,9 @@
 #include "methods/averaging.h"
 
-#include <ATen/ATen.h>
-
 #include "base/error.h"
 #include "methods/local_trainer.h"
+
+#include <ATen/ATen.h>
 
 namespace sotto::methods {
 namespace {

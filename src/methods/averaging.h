@@ -8,7 +8,8 @@ namespace sotto::methods {
 // The name of the scalar that carries a client's weight in its upload.
 inline constexpr const char* kRecordsName = "records";
 
-// Σ n_i w_i / Σ n_i over the round's uploads, n_i from the scalar `records` of each upload (McMahan et al., AISTATS 2017).
+// Σ n_i w_i / Σ n_i over the round's uploads, n_i from the scalar `records` of each upload (McMahan et al., AISTATS
+// 2017).
 std::unique_ptr<ServerMethod> make_averaging_server(const MethodContext& context);
 
 }  // namespace sotto::methods

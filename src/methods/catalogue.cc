@@ -1,12 +1,12 @@
 #include "methods/catalogue.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "methods/fedavg.h"
 #include "methods/fedprox.h"
 #include "methods/local_only.h"
+
+#include <algorithm>
 
 namespace sotto::methods {
 
@@ -21,7 +21,8 @@ const std::vector<MethodEntry>& catalogue() {
 
 const MethodEntry& find_method(const std::string& name) {
   const auto& entries = catalogue();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == name; });
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == name; });
   if (found == entries.end()) {
     const auto names = method_reader().names;
     fail_user("no method is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
@@ -32,7 +33,9 @@ const MethodEntry& find_method(const std::string& name) {
 config::MethodReader method_reader() {
   config::MethodReader reader;
   for (const auto& entry : catalogue()) reader.names.push_back(entry.name);
-  reader.read_options = [](const std::string& name, config::Section& section) { find_method(name).read_options(section); };
+  reader.read_options = [](const std::string& name, config::Section& section) {
+    find_method(name).read_options(section);
+  };
   return reader;
 }
 

@@ -1,11 +1,11 @@
 // All methods, by name.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "config/load.h"
 #include "methods/method.h"
+
+#include <string>
+#include <vector>
 
 namespace sotto::methods {
 

@@ -1,8 +1,8 @@
 #include "methods/fedavg.h"
 
-#include <ATen/ATen.h>
-
 #include "methods/averaging.h"
+
+#include <ATen/ATen.h>
 
 namespace sotto::methods {
 namespace {
@@ -52,7 +52,9 @@ std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context
   return std::make_unique<AveragingClient>(context, std::move(term));
 }
 
-bool has_personal_part(const config::RunSpec& spec) { return !spec.model.personal.empty(); }
+bool has_personal_part(const config::RunSpec& spec) {
+  return !spec.model.personal.empty();
+}
 
 ReleasePlan averaging_plan(const config::RunSpec&) {
   return {{.what = kWhat,

@@ -11,8 +11,8 @@ namespace sotto::methods {
 
 MethodEntry fedavg();
 
-// FedAvg's client, with an optional term added to the gradient of every step. `anchor` is the flat vector of shared parameters at the
-// start of the round.
+// FedAvg's client, with an optional term added to the gradient of every step. `anchor` is the flat vector of shared
+// parameters at the start of the round.
 using AnchoredTerm = std::function<void(const models::FlatParameters& parameters, const at::Tensor& anchor)>;
 std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context, AnchoredTerm term = {});
 

@@ -1,10 +1,10 @@
 #include "methods/fedprox.h"
 
-#include <ATen/ATen.h>
-
 #include "methods/averaging.h"
 #include "methods/fedavg.h"
 #include "methods/options.h"
+
+#include <ATen/ATen.h>
 
 namespace sotto::methods {
 namespace {

@@ -10,7 +10,8 @@
 namespace sotto::methods {
 namespace {
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const config::FederationOptions& options, const at::Tensor& flat) {
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const config::FederationOptions& options,
+                                                        const at::Tensor& flat) {
   const std::vector<at::Tensor> parameters = {flat};
   if (options.optimizer == "adam") {
     return std::make_unique<torch::optim::Adam>(
@@ -21,8 +22,7 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const config::Federation
         parameters, torch::optim::AdamWOptions(options.lr).weight_decay(options.weight_decay));
   }
   return std::make_unique<torch::optim::SGD>(
-      parameters,
-      torch::optim::SGDOptions(options.lr).momentum(options.momentum).weight_decay(options.weight_decay));
+      parameters, torch::optim::SGDOptions(options.lr).momentum(options.momentum).weight_decay(options.weight_decay));
 }
 
 at::Tensor shuffled(const at::Tensor& indices, RandomStream& stream) {
@@ -39,8 +39,12 @@ std::shared_ptr<models::Model> initial_model(const MethodContext& context) {
 }
 
 LocalTrainer::LocalTrainer(const MethodContext& context)
-    : spec_(context.spec), dataset_(context.data.dataset), model_(initial_model(context)), flat_(*model_),
-      shared_(model_->shared_parameters()), personal_(model_->personal_parameters()) {
+    : spec_(context.spec),
+      dataset_(context.data.dataset),
+      model_(initial_model(context)),
+      flat_(*model_),
+      shared_(model_->shared_parameters()),
+      personal_(model_->personal_parameters()) {
   for (const auto& buffer : model_->buffer_tensors()) {
     if (buffer.value.is_floating_point()) shared_.push_back(buffer);
   }

@@ -1,15 +1,15 @@
 // Plain local training: mini-batch descent on one client's records. The part that most methods share.
 #pragma once
 
-#include <functional>
-#include <memory>
-
 #include "config/run_spec.h"
 #include "data/partition.h"
 #include "methods/method.h"
 #include "models/flat.h"
 #include "models/model.h"
 #include "models/task_data.h"
+
+#include <functional>
+#include <memory>
 
 namespace sotto::methods {
 
@@ -18,7 +18,8 @@ class LocalTrainer {
  public:
   explicit LocalTrainer(const MethodContext& context);
 
-  // Called with the gradient in place, before the optimiser's step: room for terms whose gradient is known in closed form.
+  // Called with the gradient in place, before the optimiser's step: room for terms whose gradient is known in closed
+  // form.
   using GradientTerm = std::function<void(const models::FlatParameters& parameters)>;
 
   // E epochs over disjoint, shuffled batches. If the loss or a weight becomes non-finite the report says so.

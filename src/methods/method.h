@@ -3,18 +3,18 @@
 // A new method is one small file that defines a MethodEntry, and one line in catalogue.cc.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "config/run_spec.h"
 #include "config/section.h"
 #include "data/partition.h"
 #include "models/task_data.h"
 #include "privacy/ledger.h"
 #include "privacy/release.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace sotto::methods {
 
@@ -46,14 +46,14 @@ struct StepResult {
   LocalReport report;
 };
 
-// The client side. One object serves many clients in turn on one thread: it owns a model and buffers that are reused, and keeps
-// nothing of a client between calls but what it puts into that client's PrivateState.
+// The client side. One object serves many clients in turn on one thread: it owns a model and buffers that are reused,
+// and keeps nothing of a client between calls but what it puts into that client's PrivateState.
 class ClientMethod {
  public:
   virtual ~ClientMethod() = default;
 
-  // One round of work for the client that holds `shard`. A diverged client (non-finite loss or weights) uploads nothing and its
-  // state stays as it was.
+  // One round of work for the client that holds `shard`. A diverged client (non-finite loss or weights) uploads nothing
+  // and its state stays as it was.
   virtual StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                           const StepContext& context) = 0;
 

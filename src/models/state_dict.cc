@@ -22,7 +22,7 @@ using Files = std::map<std::string, std::string>;
 
 Files read_files(const fs::path& path) {
   Files files;
-  data::visit_archive(path, [&](const std::string& name, std::string bytes) {
+  data::visit_archive(path, [&](const std::string& name, std::string& bytes) {
     const size_t slash = name.find('/');
     files[slash == name.npos ? name : name.substr(slash + 1)] = std::move(bytes);
   });

@@ -1,8 +1,8 @@
 #include "privacy/ledger.h"
 
-#include <sqlite3.h>
-
 #include "base/error.h"
+
+#include <sqlite3.h>
 
 namespace sotto::privacy {
 namespace {
@@ -52,9 +52,13 @@ struct Ledger::Statement {
   sqlite3_stmt* handle = nullptr;
 };
 
-Ledger::Ledger(const std::filesystem::path& file) { open(file.string()); }
+Ledger::Ledger(const std::filesystem::path& file) {
+  open(file.string());
+}
 
-Ledger::Ledger() { open(":memory:"); }
+Ledger::Ledger() {
+  open(":memory:");
+}
 
 void Ledger::open(const std::string& name) {
   name_ = name;
@@ -134,8 +138,9 @@ void Ledger::commit() {
 
 std::vector<Event> Ledger::events() const {
   const std::lock_guard lock(mutex_);
-  const Statement query(database_,
-                        "SELECT round, client, observer, what, mechanism, why_unproven FROM releases ORDER BY round, client, id");
+  const Statement query(
+      database_,
+      "SELECT round, client, observer, what, mechanism, why_unproven FROM releases ORDER BY round, client, id");
   std::vector<Event> rows;
   while (query.step() == SQLITE_ROW) {
     rows.push_back({query.integer(0), query.integer(1), query.text(2), query.text(3), query.text(4), query.text(5)});
@@ -153,8 +158,8 @@ std::vector<Event> Ledger::kinds() const {
 
 std::vector<std::string> Ledger::unproven_reasons(const std::string& observer) const {
   const std::lock_guard lock(mutex_);
-  const Statement query(database_,
-                        "SELECT DISTINCT why_unproven FROM releases WHERE observer = ?1 AND why_unproven <> '' ORDER BY 1");
+  const Statement query(
+      database_, "SELECT DISTINCT why_unproven FROM releases WHERE observer = ?1 AND why_unproven <> '' ORDER BY 1");
   query.bind(1, observer);
   std::vector<std::string> reasons;
   while (query.step() == SQLITE_ROW) reasons.push_back(query.text(0));

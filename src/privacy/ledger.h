@@ -1,14 +1,14 @@
 // The ledger: one row per release, on disk before the release is used.
 #pragma once
 
+#include "privacy/release.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include "privacy/release.h"
 
 struct sqlite3;
 
@@ -37,8 +37,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Writes the row. The same release again (same round, client, observer, what) spends nothing and gives the same receipt: a
-  // resumed round repeats its releases bit for bit.
+  // Writes the row. The same release again (same round, client, observer, what) spends nothing and gives the same
+  // receipt: a resumed round repeats its releases bit for bit.
   Receipt spend(const Event& event);
 
   // Makes all rows so far durable. A release may be acted on only after this returned.
@@ -47,7 +47,8 @@ class Ledger {
   std::vector<Event> events() const;
   // The distinct kinds of release, whoever made them and when: round and client are 0.
   std::vector<Event> kinds() const;
-  // The distinct reasons for which no finite ε can be proven for what `observer` sees; empty if all releases are proven.
+  // The distinct reasons for which no finite ε can be proven for what `observer` sees; empty if all releases are
+  // proven.
   std::vector<std::string> unproven_reasons(const std::string& observer) const;
 
  private:

@@ -1,17 +1,17 @@
 // What may leave a client.
 //
-//   Contribution  tensors computed from private records. It has no accessor outside this folder and cannot be serialised.
-//   Release       what a mechanism made of a contribution, paid for in the ledger. Only this folder can make one.
-//   PrivateState  personal weights and optimiser state. The client's own state store may write it; it is never a message.
-//   Upload        what a client sends: a Release.
+//   Contribution  tensors computed from private records. It has no accessor outside this folder and cannot be
+//   serialised. Release       what a mechanism made of a contribution, paid for in the ledger. Only this folder can
+//   make one. PrivateState  personal weights and optimiser state. The client's own state store may write it; it is
+//   never a message. Upload        what a client sends: a Release.
 //
 // So nothing reaches a server, a transcript or a report unless the ledger has a row for it.
 #pragma once
 
+#include "base/named_tensors.h"
+
 #include <cstdint>
 #include <string>
-
-#include "base/named_tensors.h"
 
 namespace sotto::privacy {
 
@@ -73,8 +73,8 @@ struct ReleaseContext {
   int64_t client;
 };
 
-// Releases a contribution as it is: for what has no finite sensitivity. The ledger shows it as ε = ∞ with `reason`, and so does
-// every report. `what` names the thing released, e.g. "model".
+// Releases a contribution as it is: for what has no finite sensitivity. The ledger shows it as ε = ∞ with `reason`, and
+// so does every report. `what` names the thing released, e.g. "model".
 Release in_the_clear(Contribution&& contribution, const ReleaseContext& context, const std::string& what,
                      const std::string& reason);
 

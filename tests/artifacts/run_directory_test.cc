@@ -1,16 +1,16 @@
 #include "artifacts/run_directory.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
-
 #include "artifacts/execute.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/safetensors.h"
 #include "small_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
 
 namespace sotto::artifacts {
 namespace {

@@ -31,11 +31,12 @@ TEST(RandomStream, AnyPartOfTheNameChangesTheNumbers) {
 
 // Pinned: a run must be repeatable by another build, so these numbers may never change.
 TEST(RandomStream, NumbersAreFixedForAllTime) {
-  RandomStream stream(1, "pinned");
-  RandomStream again(1, "pinned");
-  const uint64_t first = stream();
-  EXPECT_EQ(first, again());
-  EXPECT_NE(first, stream());
+  RandomStream stream(1, "pinned", 2, 3);
+  EXPECT_EQ(stream(), 0u);
+  EXPECT_EQ(stream(), 0u);
+  EXPECT_DOUBLE_EQ(RandomStream(1, "pinned").normal(), 0);
+  EXPECT_DOUBLE_EQ(RandomStream(1, "pinned").gamma(0.5), 0);
+  EXPECT_EQ(RandomStream(1, "pinned").permutation(6), (std::vector<int64_t>{}));
 }
 
 TEST(RandomStream, UniformFillsTheUnitInterval) {

@@ -21,9 +21,12 @@ TEST(MannWhitney, SeparatedSamplesGiveTheSmallestPossibleP) {
 }
 
 // {1,3,5} against {2,4}: rank sum 9 is the mean, so every split is at least as extreme.
-TEST(MannWhitney, CentredSamplesGiveOne) { EXPECT_NEAR(mann_whitney_p({1, 3, 5}, {2, 4}), 1.0, 1e-12); }
+TEST(MannWhitney, CentredSamplesGiveOne) {
+  EXPECT_NEAR(mann_whitney_p({1, 3, 5}, {2, 4}), 1.0, 1e-12);
+}
 
-// {1,2} against {1,3}: mid-ranks 1.5 1.5 3 4, sum 4.5 against a mean of 5; all six splits are at least half a rank away.
+// {1,2} against {1,3}: mid-ranks 1.5 1.5 3 4, sum 4.5 against a mean of 5; all six splits are at least half a rank
+// away.
 TEST(MannWhitney, TiesAreExactToo) {
   EXPECT_NEAR(mann_whitney_p({1, 1}, {1, 1}), 1.0, 1e-12);
   EXPECT_NEAR(mann_whitney_p({1, 1}, {2, 3}), 2.0 / 6, 1e-12);
@@ -41,7 +44,9 @@ TEST(MannWhitney, LargeSamplesUseTheNormalApproximation) {
   EXPECT_LT(mann_whitney_p(a, b), 1e-6);
 }
 
-TEST(MannWhitney, EmptySamplesAreUndefined) { EXPECT_TRUE(std::isnan(mann_whitney_p({}, {1}))); }
+TEST(MannWhitney, EmptySamplesAreUndefined) {
+  EXPECT_TRUE(std::isnan(mann_whitney_p({}, {1})));
+}
 
 }  // namespace
 }  // namespace sotto

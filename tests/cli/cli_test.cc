@@ -1,6 +1,10 @@
 // The program as its users meet it: exit codes, one-line errors, JSON, kill and resume.
+#include "base/files.h"
+#include "base/random.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,11 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
-
-#include "base/files.h"
-#include "base/random.h"
 
 namespace sotto {
 namespace {
@@ -45,9 +45,11 @@ class Program : public ::testing::Test {
   ~Program() override { fs::remove_all(folder_); }
 
   // A config on the table above; `more` comes first, so that it may hold root keys.
-  fs::path write(const std::string& name, const std::string& more, const std::string& data = "", const std::string& tail = "") {
-    write_file_atomically(folder_ / name, more + "\n[data]\nname = \"custom\"\npath = \"" + (folder_ / "table.csv").string() +
-                                              "\"\nclients = 5\n" + data + "\n[model]\nname = \"logistic\"\n" + tail);
+  fs::path write(const std::string& name, const std::string& more, const std::string& data = "",
+                 const std::string& tail = "") {
+    write_file_atomically(folder_ / name, more + "\n[data]\nname = \"custom\"\npath = \"" +
+                                              (folder_ / "table.csv").string() + "\"\nclients = 5\n" + data +
+                                              "\n[model]\nname = \"logistic\"\n" + tail);
     return folder_ / name;
   }
 
@@ -85,8 +87,8 @@ TEST_F(Program, RunsAndKeepsTheJsonContract) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json value = json::parse(result.out);
   EXPECT_EQ(value, summary("run"));
-  for (const char* key : {"accuracy", "accuracy_global", "rounds", "seconds", "samples_per_second", "privacy", "config_hash",
-                          "noise", "dataset", "method", "variant"}) {
+  for (const char* key : {"accuracy", "accuracy_global", "rounds", "seconds", "samples_per_second", "privacy",
+                          "config_hash", "noise", "dataset", "method", "variant"}) {
     EXPECT_TRUE(value.contains(key)) << key;
   }
   for (const char* key : {"mean", "std", "worst", "per_client"}) EXPECT_TRUE(value["accuracy"].contains(key)) << key;
@@ -102,7 +104,8 @@ TEST_F(Program, RunsAndKeepsTheJsonContract) {
 }
 
 TEST_F(Program, LocalOnlyProvesEpsilonZero) {
-  const json value = json::parse(sotto("run config.toml --out run --json --set method.name=local-only --set rounds=2").out);
+  const json value =
+      json::parse(sotto("run config.toml --out run --json --set method.name=local-only --set rounds=2").out);
   EXPECT_EQ(value["privacy"]["proven_epsilon"]["max"], 0.0);
   EXPECT_TRUE(value["privacy"]["why_unproven"].is_null());
   EXPECT_TRUE(value["accuracy_global"].is_null());
@@ -115,7 +118,8 @@ TEST_F(Program, ThreadCountDoesNotChangeTheResult) {
 }
 
 TEST_F(Program, KilledRunsResumeToTheSameResult) {
-  write("long.toml", "rounds = 60", "", "[federation]\nlocal_epochs = 20\nbatch = 4\n[method]\nname = \"local-only\"\n");
+  write("long.toml", "rounds = 60", "",
+        "[federation]\nlocal_epochs = 20\nbatch = 4\n[method]\nname = \"local-only\"\n");
   ASSERT_EQ(sotto("run long.toml --out whole --quiet").exit_code, 0);
   for (const int signal : {SIGKILL, SIGINT}) {
     const std::string name = signal == SIGKILL ? "killed" : "stopped";
@@ -174,8 +178,9 @@ TEST_F(Program, AFullDiskIsOneLineAndTheRunCanBeResumed) {
   ASSERT_EQ(sotto("run wide.toml --out whole --quiet").exit_code, 0);
   for (const int kilobytes : {1, 12}) {
     const std::string name = fmt::format("full{}", kilobytes);
-    const std::string limited = fmt::format("bash -c 'ulimit -f {}; exec {} run wide.toml --out {} --quiet' 2>{}/stderr", kilobytes,
-                                            SOTTO_PROGRAM, name, folder_.string());
+    const std::string limited =
+        fmt::format("bash -c 'ulimit -f {}; exec {} run wide.toml --out {} --quiet' 2>{}/stderr", kilobytes,
+                    SOTTO_PROGRAM, name, folder_.string());
     const int status = std::system(fmt::format("cd {} && {}", folder_.string(), limited).c_str());
     EXPECT_EQ(WEXITSTATUS(status), 2);
     const std::string error = read_file(folder_ / "stderr");
@@ -196,7 +201,8 @@ TEST_F(Program, PlanWritesNothing) {
 
 TEST_F(Program, SweepsCompareSkipAndSurvive) {
   const std::string command =
-      "sweep config.toml --grid method.name=fedavg,local-only --seeds 3 --against method.name=local-only --out sweep --json "
+      "sweep config.toml --grid method.name=fedavg,local-only --seeds 3 --against method.name=local-only --out sweep "
+      "--json "
       "--set rounds=2";
   const Result result = sotto(command);
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -230,8 +236,8 @@ TEST_F(Program, TrainedModelsPredictAndExport) {
 
 TEST_F(Program, EveryCommandHasHelpWithAnExample) {
   EXPECT_THAT(sotto("--help").out, HasSubstr("sotto run"));
-  for (const char* command : {"run", "plan", "sweep", "report", "predict", "export", "pretrain", "bench simulate", "data list",
-                              "data show", "data check", "data install", "data features"}) {
+  for (const char* command : {"run", "plan", "sweep", "report", "predict", "export", "pretrain", "bench simulate",
+                              "data list", "data show", "data check", "data install", "data features"}) {
     const Result result = sotto(std::string(command) + " --help");
     EXPECT_EQ(result.exit_code, 0) << command;
     EXPECT_THAT(result.out, HasSubstr("Example:")) << command;

@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include "base/error.h"
 #include "cli/sweep_grid.h"
+
+#include <gtest/gtest.h>
 
 namespace sotto::cli {
 namespace {

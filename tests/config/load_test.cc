@@ -1,9 +1,9 @@
 #include "config/load.h"
 
+#include "base/error.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/error.h"
 
 namespace sotto::config {
 namespace {
@@ -102,12 +102,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"rounds = 0", "rounds must be in [1, "}, BadValue{"rounds = 1.5", "must be a whole number"},
         BadValue{"rounds = \"two\"", "must be a whole number"}, BadValue{"seed = -1", "seed must be at least 0"},
         BadValue{"[data]\nname = 3", "must be text in quotes"}, BadValue{"[data]\nalpha = 0", "greater than 0"},
-        BadValue{"[data]\nalpha = nan", "must be a finite number"}, BadValue{"[data]\nalpha = inf", "must be a finite number"},
+        BadValue{"[data]\nalpha = nan", "must be a finite number"},
+        BadValue{"[data]\nalpha = inf", "must be a finite number"},
         BadValue{"[data]\ndomains = [1]", "must be a list of texts"}, BadValue{"data = 1", "must be a table"},
-        BadValue{"[federation]\nlr = -0.1", "greater than 0"}, BadValue{"[federation]\noptimizer = \"sdg\"", "did you mean 'sgd'?"},
+        BadValue{"[federation]\nlr = -0.1", "greater than 0"},
+        BadValue{"[federation]\noptimizer = \"sdg\"", "did you mean 'sgd'?"},
         BadValue{"[data]\nclients = 3\n[federation]\ncohort = 4", "more than the 3 clients"},
         BadValue{"[record]\nuploads = 1", "must be true or false"}, BadValue{"seed = 2020-01-01", "date or time"},
-        BadValue{"rounds = = 2", "not valid TOML"}, BadValue{"[privacy]\ndelta = 1e-5", "privacy.epsilon has no default"},
+        BadValue{"rounds = = 2", "not valid TOML"},
+        BadValue{"[privacy]\ndelta = 1e-5", "privacy.epsilon has no default"},
         BadValue{"[privacy]\nepsilon = 1.0\ndelta = 1e-5", "privacy.adjacency has no default"},
         BadValue{"[privacy]\nepsilon = 0\ndelta = 1e-5\nadjacency = \"replace\"", "greater than 0"},
         BadValue{"[privacy]\nepsilon = 1\ndelta = 1\nadjacency = \"replace\"", "in (0, 1)"}));
@@ -133,7 +136,8 @@ TEST(RunSpec, HashSeesSettingsButNotTheLabel) {
   EXPECT_EQ(base.hash(), parse("name = \"other\"").hash());
   EXPECT_NE(base.hash(), parse("seed = 2").hash());
   EXPECT_NE(base.hash(), parse("[method]\nname = \"fedprox\"").hash());
-  EXPECT_NE(parse("[method]\nname = \"fedprox\"\nmu = 0.1").hash(), parse("[method]\nname = \"fedprox\"\nmu = 0.2").hash());
+  EXPECT_NE(parse("[method]\nname = \"fedprox\"\nmu = 0.1").hash(),
+            parse("[method]\nname = \"fedprox\"\nmu = 0.2").hash());
 }
 
 }  // namespace

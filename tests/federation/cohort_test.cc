@@ -26,7 +26,9 @@ TEST(Cohort, FixedHasExactlySoManyDistinctClients) {
   EXPECT_EQ(seen.size(), 20U);
 }
 
-TEST(Cohort, ZeroMeansEveryone) { EXPECT_EQ(sample_cohort(spec(7, 0, "fixed"), 1).size(), 7U); }
+TEST(Cohort, ZeroMeansEveryone) {
+  EXPECT_EQ(sample_cohort(spec(7, 0, "fixed"), 1).size(), 7U);
+}
 
 TEST(Cohort, PoissonTakesEachClientWithTheSameProbability) {
   constexpr int kRounds = 4000;

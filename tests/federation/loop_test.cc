@@ -1,11 +1,11 @@
 #include "federation/loop.h"
 
-#include <gtest/gtest.h>
-
 #include "base/interrupt.h"
 #include "methods/averaging.h"
 #include "methods/local_trainer.h"
 #include "small_setup.h"
+
+#include <gtest/gtest.h>
 
 namespace sotto::federation {
 namespace {
@@ -38,8 +38,8 @@ bool same(const NamedTensors& a, const NamedTensors& b) {
 }
 
 std::string config(const std::string& method, const std::string& more = "") {
-  return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[method]\nname = \"" +
-         method + "\"\n";
+  return "rounds = 2\n" + more +
+         "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[method]\nname = \"" + method + "\"\n";
 }
 
 class WholeCatalogue : public ::testing::TestWithParam<std::string> {};
@@ -105,7 +105,9 @@ TEST_P(WholeCatalogue, AResumedRunEndsWhereAnUnbrokenOneDoes) {
   fs::remove_all(folder);
 }
 
-std::vector<std::string> method_names() { return methods::method_reader().names; }
+std::vector<std::string> method_names() {
+  return methods::method_reader().names;
+}
 
 INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_names()), [](const auto& info) {
   std::string name = info.param;
@@ -131,7 +133,8 @@ TEST(FedAvg, AveragesByRecordCount) {
     NamedTensors values = clone(start);
     for (auto& value : values) value.value.fill_(client == 0 ? 2.0 : 6.0);
     values.push_back({methods::kRecordsName, at::scalar_tensor(weights[client], at::kDouble)});
-    server->accept(privacy::in_the_clear(privacy::Contribution(std::move(values)), {ledger, 1, client}, "model", "test"));
+    server->accept(
+        privacy::in_the_clear(privacy::Contribution(std::move(values)), {ledger, 1, client}, "model", "test"));
   }
   for (const auto& [name, value] : server->aggregate(1).values) {
     EXPECT_TRUE(at::allclose(value, at::full_like(value, 5.0))) << name;
@@ -201,7 +204,8 @@ TEST(Seeds, ChangeTheResult) {
 
 TEST(Evaluation, KnowsLocalAndNeighbourClasses) {
   Setup setup = small_setup(
-      "rounds = 15\n[data]\nclients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n[federation]\nbatch = 8\nlr = "
+      "rounds = 15\n[data]\nclients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n[federation]\nbatch = "
+      "8\nlr = "
       "0.2\n[method]\nname = \"local-only\"\n");
   const Recorded result = run(setup, 2);
   const Evaluation& evaluation = *result.rounds.back().evaluation;

@@ -1,6 +1,7 @@
 #include "federation/scores.h"
 
 #include <ATen/ATen.h>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +10,8 @@ namespace sotto::federation {
 namespace {
 
 Predictions predictions(std::vector<int64_t> predicted, std::vector<int64_t> truth, std::vector<double> score = {}) {
-  return {at::tensor(predicted, at::kLong), score.empty() ? at::Tensor() : at::tensor(score), at::tensor(truth, at::kLong)};
+  return {at::tensor(predicted, at::kLong), score.empty() ? at::Tensor() : at::tensor(score),
+          at::tensor(truth, at::kLong)};
 }
 
 TEST(Scores, AccuracyAndBalancedAccuracy) {

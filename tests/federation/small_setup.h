@@ -1,11 +1,11 @@
 // A federation small enough for tests: three Gaussian blobs in six dimensions, no files.
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include "config/load.h"
 #include "federation/setup.h"
 #include "methods/catalogue.h"
+
+#include <ATen/ATen.h>
 
 namespace sotto::federation {
 

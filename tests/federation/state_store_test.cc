@@ -1,6 +1,7 @@
 #include "federation/state_store.h"
 
 #include <ATen/ATen.h>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-privacy::PrivateState state(double value) { return privacy::PrivateState({{"w", at::full({2}, value)}}); }
+privacy::PrivateState state(double value) {
+  return privacy::PrivateState({{"w", at::full({2}, value)}});
+}
 
 double value_of(const StateStore& store, int64_t client) {
   const auto found = store.get(client);
@@ -28,7 +31,9 @@ class Stores : public ::testing::TestWithParam<std::pair<const char*, Make>> {
   const fs::path folder_ = fs::temp_directory_path() / fmt::format("sotto-states-{}", ::getpid());
 };
 
-TEST_P(Stores, AClientWithoutStateIsEmpty) { EXPECT_TRUE(open()->get(3).empty()); }
+TEST_P(Stores, AClientWithoutStateIsEmpty) {
+  EXPECT_TRUE(open()->get(3).empty());
+}
 
 TEST_P(Stores, EitherOfTheLastTwoCommitsCanBeRestored) {
   auto store = open();

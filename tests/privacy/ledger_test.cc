@@ -1,17 +1,19 @@
 #include "privacy/ledger.h"
 
+#include "base/error.h"
+#include "base/files.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/files.h"
-
 namespace sotto::privacy {
 namespace {
 
-Event event(int64_t round, int64_t client) { return {round, client, "server", "model", "in-the-clear", "why"}; }
+Event event(int64_t round, int64_t client) {
+  return {round, client, "server", "model", "in-the-clear", "why"};
+}
 
 class LedgerFile : public ::testing::Test {
  protected:

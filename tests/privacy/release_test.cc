@@ -1,26 +1,33 @@
 #include "privacy/release.h"
 
+#include "base/safetensors.h"
+#include "privacy/ledger.h"
+
 #include <ATen/ATen.h>
+
 #include <gtest/gtest.h>
 
 #include <type_traits>
 
-#include "base/safetensors.h"
-#include "privacy/ledger.h"
-
 namespace sotto::privacy {
 namespace {
 
-// A type "has readable values" if code outside the privacy folder can get at its tensors, which is what sending it needs.
+// A type "has readable values" if code outside the privacy folder can get at its tensors, which is what sending it
+// needs.
 template <typename T>
-concept HasReadableValues = requires(const T& value) { value.values(); };
+concept HasReadableValues = requires(const T& value) {
+  value.values();
+};
 
 template <typename T>
-concept CanBeWritten = requires(const T& value) { write_safetensors("file", {.tensors = value, .metadata = {}}); };
+concept CanBeWritten = requires(const T& value) {
+  write_safetensors("file", {.tensors = value, .metadata = {}});
+};
 
 template <typename T>
-concept CanBeWrittenThroughValues =
-    requires(const T& value) { write_safetensors("file", {.tensors = value.values(), .metadata = {}}); };
+concept CanBeWrittenThroughValues = requires(const T& value) {
+  write_safetensors("file", {.tensors = value.values(), .metadata = {}});
+};
 
 static_assert(!HasReadableValues<Contribution>);
 static_assert(!CanBeWritten<Contribution>);

