@@ -4,10 +4,8 @@
 #include "base/files.h"
 #include "data/archive.h"
 #include "models/pickle.h"
-#include "models/weights.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 
 #include <map>
 #include <optional>
@@ -45,6 +43,8 @@ class TensorCollector {
   TensorCollector(Files files, std::string where) : files_(std::move(files)), where_(std::move(where)) {}
 
   NamedTensors collect(const Pickled& root) {
+    // libtorch wraps a dictionary it saves in a note of its type.
+    if (root.text == "torch.jit._pickle.restore_type_tag" && !root.items.empty()) return collect(*root.items[0]);
     if (root.kind == Kind::kMapping) {
       add_mapping(state_dict(root), "");
     } else if (root.kind == Kind::kCall && root.text.starts_with("__torch__.")) {
@@ -143,13 +143,6 @@ NamedTensors read_pytorch_archive(const fs::path& path) {
   if (pickle == files.end()) fail_user("{}: a zip file, but not one that PyTorch wrote (no data.pkl)", path.string());
   const PickledPtr root = read_pickle(pickle->second, path.string());
   return TensorCollector(std::move(files), path.string()).collect(*root);
-}
-
-void write_state_dict(const fs::path& path, const NamedTensors& tensors) {
-  c10::impl::GenericDict dict(c10::StringType::get(), c10::TensorType::get());
-  for (const auto& [name, value] : tensors) dict.insert(name, value.detach().contiguous());
-  const std::vector<char> bytes = torch::jit::pickle_save(dict);
-  write_file_atomically(path, std::string_view(bytes.data(), bytes.size()));
 }
 
 }  // namespace sotto::models

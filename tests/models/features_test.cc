@@ -1,0 +1,95 @@
+#include "models/features.h"
+
+#include "../support/expect_user_error.h"
+#include "base/files.h"
+#include "models/pretrain.h"
+#include "tasks.h"
+#include "temp_home.h"
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+namespace sotto::models {
+namespace {
+
+void pretrain_backbone(const config::DataOptions& data, uint64_t seed = 1) {
+  PretrainOptions options;
+  options.name = "backbone";
+  options.model = named("mlp");
+  options.model.hidden = {6};
+  options.data = data;
+  options.epochs = 1;
+  options.seed = seed;
+  pretrain(options, [](const EpochReport&) {});
+}
+
+TEST(Features, ReplaceRecordsAndAreCached) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(50, 9));
+  pretrain_backbone(data);
+  data.features = "backbone";
+  const Features computed = load_features(data, 1);
+  EXPECT_FALSE(computed.was_cached);
+  EXPECT_EQ(computed.dataset.kind, data::Kind::kFeatures);
+  EXPECT_EQ(computed.dataset.train.x.sizes(), at::IntArrayRef({50, 6}));
+  EXPECT_EQ(computed.dataset.test.x.sizes(), at::IntArrayRef({9, 6}));
+
+  const Features cached = load_features(data, 1);
+  EXPECT_TRUE(cached.was_cached);
+  EXPECT_EQ(cached.file, computed.file);
+  EXPECT_TRUE(cached.dataset.train.x.equal(computed.dataset.train.x));
+  EXPECT_TRUE(cached.dataset.train.y.equal(computed.dataset.train.y));
+  EXPECT_EQ(cached.dataset.class_names, computed.dataset.class_names);
+}
+
+TEST(Features, OtherRecordsOrWeightsAreComputedAfresh) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(20, 0));
+  pretrain_backbone(data);
+  data.features = "backbone";
+  load_features(data, 1);
+  auto other = write_dataset(home / "other.safetensors", dark_and_bright(20, 0, 3));
+  other.features = "backbone";
+  EXPECT_FALSE(load_features(other, 1).was_cached);
+  auto plain = data;
+  plain.features.clear();
+  pretrain_backbone(plain, 2);
+  EXPECT_FALSE(load_features(data, 1).was_cached);
+}
+
+TEST(Features, ADamagedCacheIsReplaced) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(20, 0));
+  pretrain_backbone(data);
+  data.features = "backbone";
+  const Features first = load_features(data, 1);
+  const at::Tensor expected = first.dataset.train.x.clone();
+  write_file_atomically(first.file, std::string_view("rubbish"));
+  const Features again = load_features(data, 1);
+  EXPECT_FALSE(again.was_cached);
+  EXPECT_TRUE(again.dataset.train.x.equal(expected));
+}
+
+TEST(Features, DoNotDependOnBatches) {
+  const auto model = make(named("cnn-pac"), image_task(1, 8));
+  const auto dataset = dark_and_bright(37, 0);
+  const at::Tensor features = compute_features(*model, dataset.train, "test");
+  data::Batch one;
+  data::gather(dataset.train, at::tensor({36}, at::kLong), one);
+  const at::NoGradGuard no_grad;
+  EXPECT_TRUE(at::allclose(features[36], model->features(one.x)[0], 1e-4, 1e-5));
+}
+
+TEST(Features, TablesHaveNone) {
+  const TempHome home;
+  data::Dataset table = dark_and_bright(20, 0);
+  table.kind = data::Kind::kFeatures;
+  table.train.x = table.train.x.flatten(1).to(at::kFloat);
+  auto data = write_dataset(home / "table.safetensors", table);
+  data.features = "minilm";
+  EXPECT_USER_ERROR(load_features(data, 1), "already a table of features");
+}
+
+}  // namespace
+}  // namespace sotto::models
