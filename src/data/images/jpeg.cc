@@ -26,6 +26,8 @@ class JpegReader {
                             &header_.colorspace) != 0) {
       fail();
     }
+    // A file cut before its image passes for a valid file of tables alone.
+    if (header_.width <= 0 || header_.height <= 0) fail_user("{} is a truncated or corrupt JPEG (no image)", where_);
     if (int64_t{header_.width} * header_.height > kMaxPixels) {
       fail_user("{} is too large an image: {}×{} pixels", where_, header_.width, header_.height);
     }

@@ -38,7 +38,10 @@ bool is_one_of(const std::string& cell, const std::array<const char*, N>& names)
 }
 
 bool is_header(const CsvRow& row) {
-  return std::any_of(row.begin(), row.end(), [](const auto& cell) { return is_one_of(cell, kTextNames); });
+  double number = 0;
+  const auto is_number = [&](const std::string& cell) { return parse_number(cell, number); };
+  const auto names_text = [](const std::string& cell) { return is_one_of(cell, kTextNames); };
+  return std::any_of(row.begin(), row.end(), names_text) && std::none_of(row.begin(), row.end(), is_number);
 }
 
 bool is_utf8(const std::string& text) {
