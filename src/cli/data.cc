@@ -237,13 +237,13 @@ void check(const NamesOptions& options) {
   if (names.empty()) fail_user("no dataset is here; sotto data list says how to get some");
   std::vector<CheckResult> results;
   for (const std::string& name : names) results.push_back(check_one(name));
-  Table table({"dataset", "state", "training", "test", "seconds"});
+  Table table({"dataset", "state", "training", "test", "seconds", "problem"});
   int64_t broken = 0;
   for (const CheckResult& r : results) {
     const bool ok = r.problem.empty();
     broken += ok ? 0 : 1;
-    table.add_row({r.name, ok ? "ok" : "problem: " + r.problem, ok ? std::to_string(r.train) : "",
-                   ok ? std::to_string(r.test) : "", fmt::format("{:.1f}", r.seconds)});
+    table.add_row({r.name, ok ? "ok" : "broken", ok ? std::to_string(r.train) : "", ok ? std::to_string(r.test) : "",
+                   fmt::format("{:.1f}", r.seconds), r.problem});
   }
   if (options.output.json) {
     print_json(check_json(results));
@@ -317,6 +317,7 @@ void add_data(CLI::App& program) {
   add_show(*command);
   add_check(*command);
   add_install(*command);
+  add_data_features(*command);
 }
 
 }  // namespace sotto::cli

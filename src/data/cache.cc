@@ -13,7 +13,7 @@
 namespace sotto::data {
 namespace {
 
-// Raised whenever a reader or decoder gives different results than before.
+// Raised whenever a reader, decoder or the drawing of digits gives different results than before.
 constexpr int kReaderVersion = 1;
 constexpr const char* kStampKey = "source";
 
@@ -23,11 +23,8 @@ int64_t modified(const fs::path& path) {
 
 // Changes whenever a file of the source does.
 std::string stamp_of(const fs::path& source) {
-  std::string stamp = fmt::format("readers {}", kReaderVersion);
   try {
-    if (!fs::is_directory(source)) {
-      return fmt::format("{}, {} bytes, {}", stamp, fs::file_size(source), modified(source));
-    }
+    if (!fs::is_directory(source)) return fmt::format("{} bytes, {}", fs::file_size(source), modified(source));
     std::string files;
     for (auto it = fs::recursive_directory_iterator(source, fs::directory_options::follow_directory_symlink);
          it != fs::recursive_directory_iterator(); ++it) {
@@ -35,14 +32,15 @@ std::string stamp_of(const fs::path& source) {
         files += fmt::format("{} {} {}\n", it->path().string(), it->file_size(), modified(it->path()));
       }
     }
-    return stamp + ", files " + sha256(files);
+    return "files " + sha256(files);
   } catch (const fs::filesystem_error& error) {
     fail_user("cannot read {}: {}", error.path1().string(), error.code().message());
   }
 }
 
 std::optional<Dataset> read_cache(const fs::path& path, const std::string& name, const std::string& stamp) {
-  if (!fs::exists(path)) return std::nullopt;
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
   try {
     const auto metadata = read_safetensors(path).metadata;
     const auto found = metadata.find(kStampKey);
@@ -64,15 +62,20 @@ void write_cache(const fs::path& path, const Dataset& dataset, const std::string
 
 }  // namespace
 
-Dataset cached(const std::string& name, const fs::path& source, int64_t image_size,
-               const std::function<Dataset()>& decode) {
-  const std::string key = fmt::format("{}\n{}\n{}", name, fs::absolute(source).string(), image_size);
-  const fs::path path = data_home() / "cache" / fmt::format("{}-{}.safetensors", name, sha256(key).substr(0, 12));
-  const std::string stamp = stamp_of(source);
-  if (auto dataset = read_cache(path, name, stamp)) return *std::move(dataset);
-  Dataset dataset = decode();
-  write_cache(path, dataset, stamp);
+Dataset cached(const std::string& name, const std::string& key, const std::string& stamp,
+               const std::function<Dataset()>& make) {
+  const std::string hash = sha256(name + "\n" + key).substr(0, 12);
+  const fs::path path = data_home() / "cache" / fmt::format("{}-{}.safetensors", name, hash);
+  const std::string full_stamp = fmt::format("readers {}, {}", kReaderVersion, stamp);
+  if (auto dataset = read_cache(path, name, full_stamp)) return *std::move(dataset);
+  Dataset dataset = make();
+  write_cache(path, dataset, full_stamp);
   return dataset;
+}
+
+Dataset cached_decoding(const std::string& name, const fs::path& source, int64_t image_size,
+                        const std::function<Dataset()>& decode) {
+  return cached(name, fmt::format("{}\n{}", fs::absolute(source).string(), image_size), stamp_of(source), decode);
 }
 
 }  // namespace sotto::data

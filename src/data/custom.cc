@@ -31,7 +31,7 @@ Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_s
   if (is_cifar10(tree)) return read_cifar10(tree, name);
   if (is_cifar100(tree)) return read_cifar100(tree, name);
   const auto through_cache = [&](const std::function<Dataset()>& decode) {
-    return cached(name, path, image_size, decode);
+    return cached_decoding(name, path, image_size, decode);
   };
   if (is_labelled_images(tree)) return through_cache([&] { return read_labelled_images(tree, name, image_size); });
   if (is_tiny_imagenet(tree)) return through_cache([&] { return read_tiny_imagenet(tree, name, image_size); });
@@ -49,10 +49,14 @@ Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_s
 
 Dataset read_custom(const fs::path& path, const std::string& name, int64_t image_size) {
   const std::string file = to_lower_ascii(path.filename().string());
-  if (!fs::exists(path)) fail_user("data.path: there is no file or folder {}", path.string());
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    fail_user("data.path: cannot read {}: {}", path.string(),
+              error ? error.message() : "there is no such file or folder");
+  }
   if (file.ends_with(".safetensors")) return read_feature_file(path, name);
   if (file.ends_with(".csv")) return read_csv_file(path, path, name);
-  if (fs::is_directory(path) || has_archive_name(path)) return read_tree(path, name, image_size);
+  if (fs::is_directory(path, error) || has_archive_name(path)) return read_tree(path, name, image_size);
   fail_user("{} is in no known format; a single file must end in .csv or .safetensors, or be a tar or zip archive",
             path.string());
 }

@@ -41,13 +41,13 @@ Dataset load_entry(const CatalogueEntry& entry, int64_t image_size) {
   const auto path = find_dataset(entry.name);
   if (!path) fail_user("the dataset {} is not here: {}", entry.name, how_to_get(entry));
   if (!entry.needs_decoding) return entry.read(*path, image_size);
-  return cached(entry.name, *path, image_size, [&] { return entry.read(*path, image_size); });
+  return cached_decoding(entry.name, *path, image_size, [&] { return entry.read(*path, image_size); });
 }
 
 Dataset load_synthetic() {
-  Dataset dataset = synthetic_digits(kSyntheticTrain, kSyntheticTest, kSyntheticSeed);
-  dataset.name = kSynthetic;
-  return dataset;
+  const std::string stamp = fmt::format("{} + {}, seed {}", kSyntheticTrain, kSyntheticTest, kSyntheticSeed);
+  return cached(kSynthetic, "", stamp,
+                [] { return synthetic_digits(kSyntheticTrain, kSyntheticTest, kSyntheticSeed); });
 }
 
 // The digits datasets that are here; what is missing is replaced, once, by the digits we draw ourselves.
@@ -83,11 +83,7 @@ Dataset load_base(const config::DataOptions& options) {
   }
   if (!options.path.empty()) fail_user("data.path is only used with data.name = \"custom\"");
   if (options.name == kDigits) return load_digits(options);
-  if (options.name == kSynthetic) {
-    Dataset dataset = load_synthetic();
-    dataset.domain_names = {kSynthetic};
-    return dataset;
-  }
+  if (options.name == kSynthetic) return load_synthetic();
   if (const CatalogueEntry* entry = find_entry(options.name)) return load_entry(*entry, options.image_size);
   fail_user("there is no dataset '{}'{}; see sotto data list", options.name, did_you_mean(options.name, known_names()));
 }

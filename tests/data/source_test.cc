@@ -219,7 +219,7 @@ TEST_F(Source, CustomDataIsRecognised) {
   write_bytes(data_ / "other/notes.txt", "x");
   EXPECT_USER_ERROR(load("other"), "no known format");
   EXPECT_USER_ERROR(load("other/notes.txt"), "no known format");
-  EXPECT_USER_ERROR(load("nowhere"), "there is no file or folder");
+  EXPECT_USER_ERROR(load("nowhere"), "there is no such file or folder");
 }
 
 TEST_F(Source, OptionsThatDoNotFitTheDataAreRefused) {
