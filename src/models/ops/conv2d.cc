@@ -46,8 +46,10 @@ class DirectConv2d : public torch::autograd::Function<DirectConv2d> {
     const ConvArguments arguments = saved_arguments(*context);
     variable_list gradients;
     if (wants_graph()) {
-      gradients = gradients_with_graph({arguments.input, arguments.weight, arguments.bias}, output_gradients[0],
-                                       [&] { return reference_conv2d(arguments); });
+      gradients = gradients_with_graph(
+          {arguments.input, arguments.weight, arguments.bias}, output_gradients[0], [&](const variable_list& x) {
+            return reference_conv2d({x[0], x[1], x[2], arguments.stride, arguments.padding});
+          });
     } else {
       const ConvShape shape = shape_of(arguments);
       const at::Tensor output_gradient = output_gradients[0].contiguous(kChannelsLast);

@@ -62,10 +62,11 @@ class FusedBlock : public torch::autograd::Function<FusedBlock> {
     const int64_t pool_stride = context->saved_data["pool_stride"].toInt();
     variable_list gradients;
     if (wants_graph()) {
-      gradients = gradients_with_graph({arguments.input, arguments.weight, arguments.bias}, output_gradients[0], [&] {
-        return at::max_pool2d(at::relu(reference_conv2d(arguments)), {pool_kernel, pool_kernel},
-                              {pool_stride, pool_stride});
-      });
+      gradients = gradients_with_graph(
+          {arguments.input, arguments.weight, arguments.bias}, output_gradients[0], [&](const variable_list& x) {
+            return at::max_pool2d(at::relu(reference_conv2d({x[0], x[1], x[2], arguments.stride, arguments.padding})),
+                                  {pool_kernel, pool_kernel}, {pool_stride, pool_stride});
+          });
     } else {
       const auto [conv, pool] = *shape_of(arguments, pool_kernel, pool_stride);
       const at::Tensor output_gradient = output_gradients[0].contiguous(kChannelsLast);

@@ -55,7 +55,8 @@ class DirectMaxPool2d : public torch::autograd::Function<DirectMaxPool2d> {
     const at::Tensor &input = saved[0], &winners = saved[1];
     const int64_t kernel = context->saved_data["kernel"].toInt(), stride = context->saved_data["stride"].toInt();
     if (wants_graph())
-      return {gradients_with_graph({input}, output_gradients[0], [&] { return reference(input, kernel, stride); })[0],
+      return {gradients_with_graph({input}, output_gradients[0],
+                                   [&](const variable_list& x) { return reference(x[0], kernel, stride); })[0],
               {},
               {}};
 

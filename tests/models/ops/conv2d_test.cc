@@ -92,6 +92,14 @@ TEST(Conv2d, CanBeDifferentiatedTwice) {
   expect_same_second_gradients(make_inputs(kSmall), fast(kSmall), reference(kSmall));
 }
 
+TEST(Conv2d, CanBeDifferentiatedTwiceWithOneWeightInTwoLayers) {
+  const Case c = {2, 3, 5, 5, 3, 3, 1, 1};
+  const auto twice = [&](const Operator& op) -> Operator {
+    return [op](const Inputs& x) { return op({op(x).square(), x[1], x[2]}); };
+  };
+  expect_same_second_gradients(make_inputs(c), twice(fast(c)), twice(reference(c)));
+}
+
 TEST(Conv2d, PropagatesNaNToThePixelsThatSeeIt) {
   Inputs x = make_inputs(kSmall);
   x[0][1][0][2][2] = NAN;
