@@ -7,7 +7,9 @@ target_include_directories(sotto_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/sotto>)
 target_compile_features(sotto_options INTERFACE cxx_std_20)
 
-set(SOTTO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
+set(SOTTO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi
+    # gcc 12 sees uninitialised strings where there are none
+    -Wno-maybe-uninitialized)
 if(SOTTO_WERROR)
   list(APPEND SOTTO_WARNINGS -Werror)
 endif()
@@ -22,6 +24,11 @@ add_library(sotto_pch STATIC ${CMAKE_BINARY_DIR}/pch.cc)
 target_link_libraries(sotto_pch PUBLIC sotto_options sotto_torch fmt::fmt)
 target_precompile_headers(sotto_pch PRIVATE ${CMAKE_SOURCE_DIR}/src/precompiled.h)
 target_compile_options(sotto_pch PRIVATE ${SOTTO_WARNINGS} -fpch-preprocess)
+
+file(READ ${CMAKE_SOURCE_DIR}/src/precompiled.h pch_text)
+string(SHA256 pch_sum "${pch_text} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS} \
+${SOTTO_SANITIZE} ${SOTTO_WARNINGS} ${Torch_VERSION} ${TORCH_CXX_FLAGS} ${fmt_VERSION}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/CMakeFiles/sotto_pch.dir/cmake_pch.hxx.gch.sum CONTENT "${pch_sum}")
 
 function(sotto_use_pch target)
   target_link_libraries(${target} PRIVATE sotto_torch)

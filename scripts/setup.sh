@@ -6,7 +6,7 @@ packages=(
   # build
   g++ cmake ninja-build ccache pkg-config git
   # libraries (docs/dependencies.md says what each is for)
-  libtorch-dev libopenblas-openmp-dev libmimalloc-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+  libtorch-dev libopenblas-openmp-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
   libsqlite3-dev libssl-dev zlib1g-dev libpng-dev libturbojpeg0-dev libarchive-dev libcairo2-dev libfreetype-dev libutf8proc-dev libcsv-dev
   libboost-math-dev
   # tests, benchmarks, lint

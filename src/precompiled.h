@@ -2,7 +2,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 #include <torch/nn/module.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -38,7 +38,7 @@ json to_json(const federation::Evaluation& evaluation) {
     add_if_defined("local_accuracy", &ClientScore::local_accuracy);
     add_if_defined("neighbour_accuracy", &ClientScore::neighbour_accuracy);
   }
-  if (!evaluation.domain_accuracy.empty()) {
+  if (evaluation.domain_accuracy.size() > 1) {
     json domains = json::object();
     for (const auto& [domain, accuracy] : evaluation.domain_accuracy) domains[domain] = number(accuracy);
     value["accuracy_per_domain"] = std::move(domains);

@@ -1,7 +1,7 @@
 // Errors of the user, told apart from bugs.
 //
-// A UserError is one clear line: what is wrong, where, what to do. The program prints it and exits with 2. Anything else
-// that is thrown is a bug or a failing machine and exits with 1.
+// A UserError is one clear line: what is wrong, where, what to do. The program prints it and exits with 2. Anything
+// else that is thrown is a bug or a failing machine and exits with 1.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// A progress bar with time left; plain lines every few seconds when standard error is not a terminal; nothing under --quiet.
+// A progress bar with time left; plain lines every few seconds when standard error is not a terminal; nothing under
+// --quiet.
 #pragma once
 
 #include <chrono>

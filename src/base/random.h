@@ -31,12 +31,12 @@ class RandomStream {
   static constexpr uint64_t min() { return 0; }
   static constexpr uint64_t max() { return std::numeric_limits<uint64_t>::max(); }
 
-  double uniform();                 // [0, 1), 53 random bits
+  double uniform();  // [0, 1), 53 random bits
   double uniform(double low, double high);
-  uint64_t below(uint64_t bound);   // {0 … bound-1}, unbiased; bound > 0
+  uint64_t below(uint64_t bound);  // {0 … bound-1}, unbiased; bound > 0
   bool bernoulli(double probability);
-  double normal();                  // N(0, 1)
-  double gamma(double shape);       // Gamma(shape, 1)
+  double normal();             // N(0, 1)
+  double gamma(double shape);  // Gamma(shape, 1)
   std::vector<double> dirichlet(double alpha, size_t dimensions);
 
   // Fisher–Yates.

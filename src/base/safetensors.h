@@ -1,16 +1,17 @@
 // The safetensors format: u64 header length (little-endian), a JSON header, raw little-endian data.
 //
 //   file   := length(u64) header data
-//   header := { "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [begin, end]}, …, "__metadata__": {"key": "value"} }
+//   header := { "name": {"dtype": "F32", "shape": [2,3], "data_offsets": [begin, end]}, …, "__metadata__": {"key":
+//   "value"} }
 //
 // Used for feature files, decoded-dataset caches, checkpoints and foreign weights.
 #pragma once
 
+#include "base/named_tensors.h"
+
 #include <filesystem>
 #include <map>
 #include <string>
-
-#include "base/named_tensors.h"
 
 namespace sotto {
 

@@ -1,3 +1,4 @@
+#include "base/allocator.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "cli/commands.h"
@@ -40,6 +41,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sotto::keep_freed_memory();
   std::signal(SIGXFSZ,
               SIG_IGN);  // a write beyond a file-size limit fails like one to a full disk, instead of killing us
   try {

@@ -4,12 +4,12 @@
 // settings are caught. Each field's comment says what it means; defaults are the initialisers.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace sotto::config {
 
@@ -18,20 +18,21 @@ struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
   std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
-  std::vector<std::string> domains;    // domains to use, in order; empty = all of them. For a single-domain image dataset:
-                                       // transforms (plain, inverted, rotated, edges, blurred, …) that make domains of it
-  int64_t image_size = 0;              // resize images to this many pixels a side; 0 = the dataset's own size
-  int64_t limit = 0;                   // use at most this many training records (a seeded sample); 0 = all
-  int64_t clients = 20;                // number of clients
-  std::string partition = "iid";       // iid, dirichlet, pathological, domain, quantity, resample,
-                                       // private-label, distribution-1, distribution-2
-  double alpha = 0.5;                  // Dirichlet concentration (dirichlet, quantity)
-  int64_t classes_per_client = 2;      // pathological, distribution-1
-  int64_t records_per_client = 600;    // resample
-  int64_t private_label = 0;           // private-label, distribution-1/2: the class the curious client (the last) lacks
-  double train_fraction = 1.0;         // keep this share of each client's training records
-  double test_fraction = 0.2;          // held out per client where the dataset has no test split of its own
-  int64_t min_records = 1;             // every client gets at least this many training records, or the partition is an error
+  std::vector<std::string>
+      domains;                     // domains to use, in order; empty = all of them. For a single-domain image dataset:
+                                   // transforms (plain, inverted, rotated, edges, blurred, …) that make domains of it
+  int64_t image_size = 0;          // resize images to this many pixels a side; 0 = the dataset's own size
+  int64_t limit = 0;               // use at most this many training records (a seeded sample); 0 = all
+  int64_t clients = 20;            // number of clients
+  std::string partition = "iid";   // iid, dirichlet, pathological, domain, quantity, resample,
+                                   // private-label, distribution-1, distribution-2
+  double alpha = 0.5;              // Dirichlet concentration (dirichlet, quantity)
+  int64_t classes_per_client = 2;  // pathological, distribution-1
+  int64_t records_per_client = 600;  // resample
+  int64_t private_label = 0;         // private-label, distribution-1/2: the class the curious client (the last) lacks
+  double train_fraction = 1.0;       // keep this share of each client's training records
+  double test_fraction = 0.2;        // held out per client where the dataset has no test split of its own
+  int64_t min_records = 1;  // every client gets at least this many training records, or the partition is an error
 
   bool operator==(const DataOptions&) const = default;
 };
@@ -48,25 +49,25 @@ struct ModelOptions {
   int64_t patch = 4;            // ViT
   int64_t adapter = 0;          // ViT: bottleneck of the adapter after each block; 0 = none
   double dropout = 0.0;
-  bool freeze_backbone = false;        // train only adapters, projection and head
-  std::vector<std::string> personal;   // name prefixes of parameters that never leave the client (e.g. "head.")
+  bool freeze_backbone = false;       // train only adapters, projection and head
+  std::vector<std::string> personal;  // name prefixes of parameters that never leave the client (e.g. "head.")
 
   bool operator==(const ModelOptions&) const = default;
 };
 
 // [federation]
 struct FederationOptions {
-  int64_t cohort = 0;                 // clients per round; 0 = all (Poisson: the expected number)
-  std::string sampling = "fixed";     // fixed: exactly `cohort` clients; poisson: each with probability cohort/clients
+  int64_t cohort = 0;              // clients per round; 0 = all (Poisson: the expected number)
+  std::string sampling = "fixed";  // fixed: exactly `cohort` clients; poisson: each with probability cohort/clients
   int64_t local_epochs = 1;
   int64_t batch = 32;
   double lr = 0.05;
-  std::string optimizer = "sgd";      // sgd, adam, adamw
+  std::string optimizer = "sgd";  // sgd, adam, adamw
   double momentum = 0.0;
   double weight_decay = 0.0;
-  int64_t eval_every = 1;             // evaluate after every so many rounds, and always after the last
-  int64_t eval_clients = 0;           // evaluate on this many clients, the same each time; 0 = all
-  std::string state = "memory";       // where clients' personal state lives between rounds: memory or disk
+  int64_t eval_every = 1;        // evaluate after every so many rounds, and always after the last
+  int64_t eval_clients = 0;      // evaluate on this many clients, the same each time; 0 = all
+  std::string state = "memory";  // where clients' personal state lives between rounds: memory or disk
 
   bool operator==(const FederationOptions&) const = default;
 };
@@ -75,24 +76,24 @@ struct FederationOptions {
 struct PrivacyOptions {
   double epsilon = 0.0;
   double delta = 0.0;
-  std::string adjacency;              // add-remove, replace, replace-same-label
-  std::string unit = "record";        // record or client
-  std::string observer = "server";    // server, clients, public
-  std::string noise = "replay";       // secure or replay
+  std::string adjacency;            // add-remove, replace, replace-same-label
+  std::string unit = "record";      // record or client
+  std::string observer = "server";  // server, clients, public
+  std::string noise = "replay";     // secure or replay
 
   bool operator==(const PrivacyOptions&) const = default;
 };
 
 // [record]
 struct RecordOptions {
-  bool uploads = false;               // keep every upload in the run directory, for attacks
-  int64_t checkpoint_every = 1;       // rounds between checkpoints
+  bool uploads = false;          // keep every upload in the run directory, for attacks
+  int64_t checkpoint_every = 1;  // rounds between checkpoints
 
   bool operator==(const RecordOptions&) const = default;
 };
 
 struct RunSpec {
-  std::string name;                   // a label for people; not part of the hash
+  std::string name;  // a label for people; not part of the hash
   uint64_t seed = 1;
   int64_t rounds = 10;
   DataOptions data;
@@ -100,7 +101,7 @@ struct RunSpec {
   FederationOptions federation;
   std::string method = "fedavg";
   std::string variant = "sound";
-  std::string method_options;         // the method's own keys, resolved, as canonical JSON: its parser reads them
+  std::string method_options;  // the method's own keys, resolved, as canonical JSON: its parser reads them
   std::optional<PrivacyOptions> privacy;
   RecordOptions record;
 
