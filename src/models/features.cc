@@ -13,10 +13,12 @@
 
 #include <ATen/ATen.h>
 
+#include <set>
+
 namespace sotto::models {
 namespace {
 
-constexpr int64_t kBatch = 16;
+const int64_t kBatch = std::atoi(std::getenv("KB"));
 
 std::string hash_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "";
@@ -24,14 +26,23 @@ std::string hash_tensor(const at::Tensor& tensor) {
   return sha256({static_cast<const char*>(dense.data_ptr()), static_cast<size_t>(dense.nbytes())});
 }
 
+// The weights' own bytes: a TensorFlow.js model is all files of its folder.
+std::string hash_weights(const fs::path& weights) {
+  if (weights.filename() != "model.json") return sha256_of_file(weights);
+  std::set<std::string> shards;
+  for (const auto& entry : fs::directory_iterator(weights.parent_path()))
+    if (entry.is_regular_file()) shards.insert(entry.path().string());
+  std::string hashes;
+  for (const std::string& shard : shards) hashes += sha256_of_file(shard);
+  return sha256(hashes);
+}
+
 std::string cache_key(const data::Dataset& dataset, const Backbone& backbone) {
-  const fs::path weights = find_weights(backbone.model.weights);
-  std::string parts = fmt::format("{}|{}|", backbone.model.name, sha256_of_file(weights));
-  if (weights.filename() == "model.json")
-    for (const auto& shard : fs::directory_iterator(weights.parent_path()))
-      parts += fmt::format("{}:{}|", shard.path().filename().string(), shard.is_regular_file() ? shard.file_size() : 0);
+  std::string parts = fmt::format("{}|{}|{}", backbone.model.name, hash_weights(find_weights(backbone.model.weights)),
+                                  fmt::join(dataset.record_shape(), "x"));
   for (const data::Records* records : {&dataset.train, &dataset.test})
-    parts += fmt::format("{}|{}|", hash_tensor(records->x), fmt::join(dataset.record_shape(), "x"));
+    for (const at::Tensor& tensor : {records->x, records->y, records->domain})
+      parts.append("|").append(hash_tensor(tensor));
   return sha256(parts).substr(0, 16);
 }
 

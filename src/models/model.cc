@@ -1,7 +1,6 @@
 #include "models/model.h"
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "models/catalogue.h"
 #include "models/weight_store.h"
@@ -120,10 +119,7 @@ void load_weights(Model& model, const std::string& model_name, NamedTensors weig
       std::all_of(into.begin(), into.end(), [&](const auto& t) { return !is_head(model, t.name) || fits(t); });
   std::erase_if(
       into, [&](const auto& t) { return (is_head(model, t.name) && !head_fits) || (is_adapter(t.name) && !fits(t)); });
-  if (!head_fits) {
-    const auto dropped = std::erase_if(weights, [&](const auto& w) { return is_head(model, w.name); });
-    if (dropped > 0) info("{}: its classifier has another shape and was left out", where);
-  }
+  if (!head_fits) std::erase_if(weights, [&](const auto& w) { return is_head(model, w.name); });
   assign_weights(into, weights, fmt::format("{} (for model '{}')", where, model_name));
 }
 
