@@ -18,7 +18,7 @@
 namespace sotto::models {
 namespace {
 
-const int64_t kBatch = std::atoi(std::getenv("KB"));
+const int64_t kBatch = std::getenv("KB") != nullptr ? std::atoi(std::getenv("KB")) : 8;
 
 std::string hash_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "";

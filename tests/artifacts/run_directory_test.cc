@@ -15,7 +15,6 @@
 namespace sotto::artifacts {
 namespace {
 
-using federation::Setup;
 using federation::small_setup;
 
 constexpr const char* kConfig = "rounds = 3\n[data]\nclients = 4\n[federation]\nbatch = 16\n";
@@ -28,7 +27,7 @@ class RunFolder : public ::testing::Test {
 };
 
 TEST_F(RunFolder, HoldsWhatTheRunDid) {
-  const Setup setup = small_setup(kConfig);
+  const auto setup = small_setup(kConfig);
   const auto summary = execute(setup, {.folder = folder_, .resume = false, .threads = 2});
   ASSERT_TRUE(summary.has_value());
   const RunReader reader(folder_);
@@ -40,16 +39,16 @@ TEST_F(RunFolder, HoldsWhatTheRunDid) {
 }
 
 TEST_F(RunFolder, ALineCutOffByAKillIsNotThere) {
-  const Setup setup = small_setup(kConfig);
+  const auto setup = small_setup(kConfig);
   execute(setup, {.folder = folder_, .resume = false, .threads = 1});
   std::ofstream(folder_ / "metrics.jsonl", std::ios::app) << "{\"round\": 4, \"sec";
   EXPECT_EQ(RunReader(folder_).rounds().size(), 3U);
 }
 
 TEST_F(RunFolder, RefusesAnotherConfigAndANonRun) {
-  const Setup setup = small_setup(kConfig);
+  const auto setup = small_setup(kConfig);
   execute(setup, {.folder = folder_, .resume = false, .threads = 1});
-  Setup other = small_setup(kConfig);
+  auto other = small_setup(kConfig);
   other.spec.seed = 2;
   EXPECT_THROW(execute(other, {.folder = folder_, .resume = true, .threads = 1}), UserError);
   EXPECT_THROW(execute(setup, {.folder = folder_, .resume = false, .threads = 1}), UserError);
@@ -58,13 +57,13 @@ TEST_F(RunFolder, RefusesAnotherConfigAndANonRun) {
 }
 
 TEST_F(RunFolder, ASecondWriterIsRefused) {
-  const Setup setup = small_setup(kConfig);
+  const auto setup = small_setup(kConfig);
   const RunDirectory first(folder_, setup.spec, false);
   EXPECT_THROW(RunDirectory(folder_, setup.spec, true), UserError);
 }
 
 TEST_F(RunFolder, RecordsUploadsWithTheHash) {
-  Setup setup = small_setup(kConfig);
+  auto setup = small_setup(kConfig);
   setup.spec.record.uploads = true;
   execute(setup, {.folder = folder_, .resume = false, .threads = 2});
   const SafeTensors upload = read_safetensors(folder_ / "uploads/round_000002/client_000003.safetensors");
@@ -73,7 +72,7 @@ TEST_F(RunFolder, RecordsUploadsWithTheHash) {
 }
 
 TEST_F(RunFolder, UnwritablePlacesAreUserErrors) {
-  const Setup setup = small_setup(kConfig);
+  const auto setup = small_setup(kConfig);
   EXPECT_THROW(execute(setup, {.folder = "/proc/nowhere/run", .resume = false, .threads = 1}), UserError);
 }
 

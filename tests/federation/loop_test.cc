@@ -1,6 +1,6 @@
 #include "federation/loop.h"
 
-#include "base/interrupt.h"
+#include "base/files.h"
 #include "methods/averaging.h"
 #include "methods/local_trainer.h"
 #include "small_setup.h"
@@ -45,7 +45,7 @@ std::string config(const std::string& method, const std::string& more = "") {
 class WholeCatalogue : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(WholeCatalogue, DefaultsRunTwoRoundsAndTheLedgerIsThePlan) {
-  const Setup setup = small_setup(config(GetParam()));
+  const auto setup = small_setup(config(GetParam()));
   Recorded sink;
   privacy::Ledger ledger;
   const auto states = make_memory_store({});
@@ -61,7 +61,7 @@ TEST_P(WholeCatalogue, DefaultsRunTwoRoundsAndTheLedgerIsThePlan) {
 }
 
 TEST_P(WholeCatalogue, ResultsDoNotDependOnTheThreadCount) {
-  const Setup setup = small_setup(config(GetParam()));
+  const auto setup = small_setup(config(GetParam()));
   const Recorded one = run(setup, 1);
   for (const int threads : {2, 3, 5}) {
     const Recorded many = run(setup, threads);
@@ -80,14 +80,14 @@ TEST_P(WholeCatalogue, AResumedRunEndsWhereAnUnbrokenOneDoes) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("sotto-resume-{}", ::getpid());
   for (const char* where : {"memory", "disk"}) {
     fs::remove_all(folder);
-    Setup setup = small_setup(config(GetParam()));
+    auto setup = small_setup(config(GetParam()));
     setup.spec.rounds = 5;
     const Recorded whole = run(setup);
     const auto store = [&] { return where[0] == 'd' ? make_disk_store(folder) : make_memory_store(folder); };
     privacy::Ledger ledger;
     Recorded first;
     {
-      Setup shortened = small_setup(config(GetParam()));
+      auto shortened = small_setup(config(GetParam()));
       shortened.spec.rounds = 3;
       const auto states = store();
       run_rounds(shortened, {*states, ledger, first, 1}, std::nullopt);
@@ -109,14 +109,14 @@ std::vector<std::string> method_names() {
   return methods::method_reader().names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_names()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_names()), [](const auto& test) {
+  std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
 
 TEST(FedAvg, LearnsTheBlobs) {
-  Setup setup = small_setup(config("fedavg"));
+  auto setup = small_setup(config("fedavg"));
   setup.spec.rounds = 10;
   const Recorded result = run(setup, 2);
   EXPECT_GT(result.rounds.back().evaluation->global_accuracy, 0.9);
@@ -124,7 +124,7 @@ TEST(FedAvg, LearnsTheBlobs) {
 }
 
 TEST(FedAvg, AveragesByRecordCount) {
-  const Setup setup = small_setup("rounds = 1\n[data]\nclients = 2\n[method]\nname = \"fedavg\"\n");
+  const auto setup = small_setup("rounds = 1\n[data]\nclients = 2\n[method]\nname = \"fedavg\"\n");
   const auto server = methods::make_averaging_server(setup.context());
   privacy::Ledger ledger;
   const NamedTensors start = server->open().values;
@@ -158,7 +158,7 @@ TEST(FedProx, WithoutItsTermIsFedAvg) {
 }
 
 TEST(LocalOnly, ReleasesNothing) {
-  const Setup setup = small_setup(config("local-only"));
+  const auto setup = small_setup(config("local-only"));
   Recorded sink;
   privacy::Ledger ledger;
   const auto states = make_memory_store({});
@@ -169,7 +169,7 @@ TEST(LocalOnly, ReleasesNothing) {
 }
 
 TEST(PersonalHead, StaysWithTheClient) {
-  Setup setup = small_setup(config("fedavg") + "");
+  auto setup = small_setup(config("fedavg") + "");
   setup.spec.model.personal = {"head."};
   const Recorded result = run(setup);
   for (const auto& [name, value] : result.checkpoints.back().broadcast.values) {
@@ -180,7 +180,7 @@ TEST(PersonalHead, StaysWithTheClient) {
 }
 
 TEST(Divergence, IsRecordedAndTheRunGoesOn) {
-  Setup setup = small_setup(config("fedavg"));
+  auto setup = small_setup(config("fedavg"));
   setup.spec.federation.lr = 1e30;
   const Recorded result = run(setup, 2);
   ASSERT_EQ(result.rounds.size(), 2U);
@@ -190,7 +190,7 @@ TEST(Divergence, IsRecordedAndTheRunGoesOn) {
 }
 
 TEST(Uploads, AreRecordedOnlyWhenAskedFor) {
-  Setup setup = small_setup(config("fedavg"));
+  auto setup = small_setup(config("fedavg"));
   EXPECT_TRUE(run(setup).uploads.empty());
   setup.spec.record.uploads = true;
   EXPECT_EQ(run(setup, 2).uploads.size(), 8U);
@@ -203,7 +203,7 @@ TEST(Seeds, ChangeTheResult) {
 }
 
 TEST(Evaluation, KnowsLocalAndNeighbourClasses) {
-  Setup setup = small_setup(
+  auto setup = small_setup(
       "rounds = 15\n[data]\nclients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n[federation]\nbatch = "
       "8\nlr = "
       "0.2\n[method]\nname = \"local-only\"\n");

@@ -78,7 +78,7 @@ TEST_P(Stores, RestoredStoreGoesOn) {
 INSTANTIATE_TEST_SUITE_P(All, Stores,
                          ::testing::Values(std::pair<const char*, Make>{"memory", make_memory_store},
                                            std::pair<const char*, Make>{"disk", make_disk_store}),
-                         [](const auto& info) { return info.param.first; });
+                         [](const auto& test) { return test.param.first; });
 
 }  // namespace
 }  // namespace sotto::federation
