@@ -25,7 +25,7 @@ inline data::Records blobs(int64_t count, uint64_t seed) {
 
 inline Setup small_setup(const std::string& toml) {
   Setup setup;
-  setup.spec = config::parse_run_spec("[model]\nname = \"mlp\"\nhidden = [8]\n" + toml, "test.toml", {},
+  setup.spec = config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {},
                                       methods::method_reader());
   setup.method = &methods::find_method(setup.spec.method);
   auto& dataset = setup.data.dataset;
