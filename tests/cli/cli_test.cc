@@ -57,9 +57,10 @@ class Program : public ::testing::Test {
   Result sotto(const std::string& arguments) const {
     const fs::path out = folder_ / "stdout";
     const fs::path err = folder_ / "stderr";
-    const int status = std::system(fmt::format("cd {} && SOTTO_HOME={}/home {} {} >{} 2>{}", folder_.string(),
-                                               folder_.string(), SOTTO_PROGRAM, arguments, out.string(), err.string())
-                                       .c_str());
+    const int status =
+        std::system(fmt::format("cd {} && SOTTO_DATA= SOTTO_HOME={}/home {} {} >{} 2>{}", folder_.string(),
+                                folder_.string(), SOTTO_PROGRAM, arguments, out.string(), err.string())
+                        .c_str());
     return {WEXITSTATUS(status), read_file(out), read_file(err)};
   }
 
@@ -151,8 +152,8 @@ TEST_F(Program, KilledRunsResumeToTheSameResult) {
 TEST_F(Program, BadInputGetsOneLineAndExitTwo) {
   expect_user_error("run missing.toml", "there is no config missing.toml");
   expect_user_error("run config.toml --set federation.lrr=1", "did you mean 'lr'?");
-  expect_user_error("run config.toml --set data.name=fashion-mnits", "did you mean 'fashion-mnist'?");
-  expect_user_error("run config.toml --set data.name=cifar100", "cifar100");
+  expect_user_error("run config.toml --set data.path= --set data.name=fashion-mnits", "did you mean 'fashion-mnist'?");
+  expect_user_error("run config.toml --set data.path= --set data.name=cifar100", "cifar100");
   expect_user_error("run config.toml --set data.path=nowhere.csv", "nowhere.csv");
   expect_user_error("run config.toml --set model.name=cnnn", "did you mean 'cnn'?");
   expect_user_error("run config.toml --set model.name=cnn", "cnn");
