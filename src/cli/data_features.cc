@@ -5,6 +5,7 @@
 #include "models/features.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {

@@ -18,8 +18,8 @@
 namespace sotto::models {
 namespace {
 
-constexpr int64_t kBatch =
-    8;  // larger activations leave the cache, and their memory goes back to the kernel in between
+// Small: larger activations leave the processor's cache, and their memory goes back to the kernel in between.
+constexpr int64_t kBatch = 8;
 
 std::string hash_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "";

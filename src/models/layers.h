@@ -103,7 +103,6 @@ class GroupNorm : public Layer {
  public:
   GroupNorm(int64_t groups, int64_t channels);
   at::Tensor weight, bias;
-  int64_t groups() const { return groups_; }
 
  protected:
   at::Tensor compute(const at::Tensor& input) override;
@@ -117,7 +116,6 @@ class LayerNorm : public Layer {
  public:
   LayerNorm(int64_t width, double eps);
   at::Tensor weight, bias;
-  double eps() const { return eps_; }
 
  protected:
   at::Tensor compute(const at::Tensor& input) override;

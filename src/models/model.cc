@@ -13,12 +13,8 @@
 namespace sotto::models {
 namespace {
 
-bool is_part_of(const std::string& name, const std::string& prefix) {
-  return name.starts_with(prefix);
-}
-
 bool is_head(const Model& model, const std::string& name) {
-  return is_part_of(name, model.head_name() + ".");
+  return name.starts_with(model.head_name() + ".");
 }
 
 bool is_adapter(const std::string& name) {
@@ -46,7 +42,7 @@ std::vector<std::string> resolve_personal(const Model& model, const std::vector<
     const bool classifier = prefix == "head" || prefix == "head.";
     resolved.push_back(classifier ? model.head_name() + "." : prefix);
     const auto keys = model.named_parameters().keys();
-    if (!std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return is_part_of(key, resolved.back()); }))
+    if (!std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.starts_with(resolved.back()); }))
       fail_user("model.personal: no parameter's name begins with '{}'; the first is '{}', the last '{}'", prefix,
                 keys.front(), keys.back());
   }
@@ -67,7 +63,7 @@ NamedTensors Model::trainable(bool personal) const {
   for (const auto& parameter : named_parameters()) {
     if (!parameter.value().requires_grad()) continue;
     const bool is_personal = std::any_of(personal_prefixes_.begin(), personal_prefixes_.end(),
-                                         [&](const auto& prefix) { return is_part_of(parameter.key(), prefix); });
+                                         [&](const auto& prefix) { return parameter.key().starts_with(prefix); });
     if (is_personal == personal) found.push_back({parameter.key(), parameter.value()});
   }
   return found;

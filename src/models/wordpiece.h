@@ -26,8 +26,6 @@ class WordPiece {
   // All texts, int64 [N, longest], 0 behind the end of each.
   at::Tensor encode_all(const std::vector<std::string>& texts, int64_t max_length) const;
 
-  int64_t vocabulary_size() const { return static_cast<int64_t>(ids_.size()); }
-
  private:
   int64_t id(const std::string& piece) const;
   void add_pieces(const std::string& word, std::vector<int64_t>& ids) const;

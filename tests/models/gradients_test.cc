@@ -46,11 +46,14 @@ void expect_right_slopes(Model& model, const at::Tensor& x, const at::Tensor& y)
   model.eval();
   at::cross_entropy_loss(model.logits(x), y).backward();
   const at::NoGradGuard no_grad;
+  const at::Generator generator = RandomStream(6, "directions").torch_generator();
   for (int probe = 0; probe < kProbes; ++probe) {
     double slope = 0.0;
     std::vector<at::Tensor> directions;
     for (const auto& parameter : model.parameters()) {
-      directions.push_back(at::randn_like(parameter));
+      // Of length one in each parameter, however many entries it has.
+      const double scale = 1.0 / std::sqrt(static_cast<double>(parameter.numel()));
+      directions.push_back(at::empty_like(parameter).normal_(0.0, scale, generator));
       slope += (parameter.grad() * directions.back()).sum().item<double>();
     }
     const auto move = [&](double step) {
@@ -62,7 +65,7 @@ void expect_right_slopes(Model& model, const at::Tensor& x, const at::Tensor& y)
     move(-2.0 * kStep);
     const double below = loss(model, x, y);
     move(kStep);
-    EXPECT_NEAR(slope, (above - below) / (2.0 * kStep), 1e-3 * std::abs(slope) + 1e-4);
+    EXPECT_NEAR(slope, (above - below) / (2.0 * kStep), 1e-4 * std::abs(slope) + 1e-6);
   }
 }
 
@@ -72,7 +75,8 @@ void check_images(const config::ModelOptions& options, int64_t channels, int64_t
                   Check check = expect_right_gradients) {
   SCOPED_TRACE(options.name);
   const auto model = make(options, image_task(channels, size, 3));
-  const at::Tensor x = at::rand({2, channels, size, size}, at::kDouble) * 2.0 - 1.0;
+  const at::Tensor x = at::empty({2, channels, size, size}, at::kDouble)
+                           .uniform_(-1.0, 1.0, RandomStream(7, "images").torch_generator());
   check(*model, x, at::tensor({0, 2}, at::kLong));
 }
 
@@ -97,6 +101,12 @@ TEST(Gradients, ResNetWithEitherNorm) {
 
 TEST(Gradients, MobileNet) {
   check_images(named("mobilenet-v2"), 3, 32, expect_right_slopes);
+}
+
+TEST(Gradients, MiniLm) {
+  const auto model = make(named("minilm"), token_task(4, 3));
+  const at::Tensor texts = at::tensor({101, 2023, 2003, 102, 101, 102, 0, 0}, at::kLong).view({2, 4});
+  expect_right_slopes(*model, texts, at::tensor({0, 2}, at::kLong));
 }
 
 TEST(Gradients, VitWithAdapters) {

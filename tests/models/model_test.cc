@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "../support/expect_user_error.h"
 #include "tasks.h"
 
 #include <ATen/ATen.h>
@@ -100,6 +101,11 @@ TEST(Model, FreshAdaptersChangeNothing) {
   }
   const at::Tensor x = at::randn({2, 3, 8, 8});
   EXPECT_TRUE(plain->features(x).equal(adapted->features(x)));
+}
+
+TEST(Model, TokensOutsideOfTheVocabularyAreAnError) {
+  const auto model = make(named("minilm"), token_task(2));
+  EXPECT_USER_ERROR(model->features(at::full({1, 2}, 30522, at::kLong)), "token 30522");
 }
 
 TEST(Model, TextFeaturesDoNotDependOnPadding) {
