@@ -46,7 +46,7 @@ std::string entry_bytes(archive* reader, const std::string& where) {
   while (true) {
     const int status = archive_read_data_block(reader, &block, &size, &offset);
     if (status == ARCHIVE_EOF) return bytes;
-    if (status < ARCHIVE_WARN) fail_archive(reader, where);
+    if (status != ARCHIVE_OK) fail_archive(reader, where);  // a wrong checksum is only a warning to libarchive
     bytes.resize(static_cast<size_t>(offset));
     bytes.append(static_cast<const char*>(block), size);
   }

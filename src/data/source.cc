@@ -97,7 +97,8 @@ void check_options(const config::DataOptions& options) {
 }
 
 void resize(Dataset& dataset, int64_t size) {
-  if (dataset.kind != Kind::kImages) fail_user("data.image_size: {} does not consist of images", dataset.name);
+  if (dataset.kind != Kind::kImages)
+    fail_user("{} does not consist of images, which data.image_size and image backbones need", dataset.name);
   dataset.train.x = resize_images(dataset.train.x, size);
   if (dataset.test.size() > 0) dataset.test.x = resize_images(dataset.test.x, size);
 }

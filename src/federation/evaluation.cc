@@ -1,6 +1,7 @@
 #include "federation/evaluation.h"
 
 #include "base/parallel.h"
+#include "base/progress.h"
 
 #include <ATen/ATen.h>
 
@@ -10,7 +11,7 @@ namespace sotto::federation {
 namespace {
 
 constexpr int64_t kBatch = 256;
-constexpr int64_t kChunk = 2048;
+constexpr int64_t kChunk = 512;
 constexpr int64_t kNeighbourSample = 1000;
 
 std::vector<int64_t> choose_clients(const config::RunSpec& spec) {
@@ -109,6 +110,7 @@ void Evaluator::evaluate_global(const methods::Broadcast& broadcast, Evaluation&
   for (auto& worker : workers_) worker->select(broadcast, {});
   const int64_t chunks = (universe_.size(0) + kChunk - 1) / kChunk;
   std::vector<Predictions> parts(static_cast<size_t>(chunks));
+  Progress progress("evaluating", chunks);
   parallel_in_order(
       chunks, static_cast<int>(workers_.size()),
       [&](int64_t chunk, int worker) {
@@ -116,6 +118,7 @@ void Evaluator::evaluate_global(const methods::Broadcast& broadcast, Evaluation&
         parts[static_cast<size_t>(chunk)] =
             predict(*workers_[static_cast<size_t>(worker)],
                     universe_.narrow(0, begin, std::min(kChunk, universe_.size(0) - begin)));
+        progress.advance();
       },
       [](int64_t) {});
   if (parts.empty()) return;
@@ -135,6 +138,7 @@ void Evaluator::evaluate_global(const methods::Broadcast& broadcast, Evaluation&
 
 void Evaluator::evaluate_personal(const methods::Broadcast& broadcast, Evaluation& evaluation) {
   evaluation.clients.resize(clients_.size());
+  Progress progress("evaluating", static_cast<int64_t>(clients_.size()));
   parallel_in_order(
       static_cast<int64_t>(clients_.size()), static_cast<int>(workers_.size()),
       [&](int64_t item, int worker) {
@@ -143,6 +147,7 @@ void Evaluator::evaluate_personal(const methods::Broadcast& broadcast, Evaluatio
         method.select(broadcast, states_.get(client));
         evaluation.clients[static_cast<size_t>(item)] =
             score(client, [&](const at::Tensor& indices) { return predict(method, indices); });
+        progress.advance();
       },
       [](int64_t) {});
 }
