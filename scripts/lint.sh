@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Formatting, include order between folders, and clang-tidy. Usage: scripts/lint.sh [--no-tidy]
+# Formatting, include order between folders, and clang-tidy on what changed since $LINT_BASE (default: the commit before; all files:
+# scripts/tidy.sh 0). Usage: scripts/lint.sh [--no-tidy]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -26,6 +27,7 @@ while IFS=: read -r file _ line; do
 done < <(grep -rnE '^#include "[a-z_]+/' src --include='*.h' --include='*.cc' --include='*.inc')
 
 if [ "${1:-}" != "--no-tidy" ]; then
-  scripts/tidy.sh || failed=1
+  mapfile -t changed < <(git diff --name-only --diff-filter=d "${LINT_BASE:-HEAD~1}" -- 'src/*.cc' 2>/dev/null | grep -v /kernels_ || true)
+  [ ${#changed[@]} -eq 0 ] || scripts/tidy.sh 0 "${changed[@]}" || failed=1
 fi
 [ $failed -eq 0 ] && echo "lint: clean" || exit 1

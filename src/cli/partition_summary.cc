@@ -2,6 +2,8 @@
 
 #include "data/partition.h"
 
+#include <fmt/format.h>
+
 namespace sotto::cli {
 namespace {
 

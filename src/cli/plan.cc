@@ -9,6 +9,7 @@
 #include "report/partition_table.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {

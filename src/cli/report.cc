@@ -1,12 +1,11 @@
 // sotto report: finished runs side by side.
 #include "artifacts/run_directory.h"
-#include "base/files.h"
 #include "base/table.h"
 #include "cli/commands.h"
-#include "cli/console.h"
 #include "cli/output.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {

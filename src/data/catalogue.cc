@@ -14,6 +14,8 @@
 #include "data/readers/tiny_imagenet.h"
 #include "data/search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sotto::data {
