@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 namespace sotto {
 namespace {
 
 std::recursive_mutex screen;
-Progress* innermost = nullptr;  // guarded by `screen`
+std::vector<Progress*> living;  // in the order they were made; guarded by `screen`
 
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kPlainLine = std::chrono::seconds(5);
@@ -23,21 +24,26 @@ constexpr int kBarWidth = 24;
 
 Progress::Progress(std::string title, int64_t total) : title_(std::move(title)), total_(std::max<int64_t>(total, 1)) {
   const std::lock_guard lock(screen);
-  outer_ = innermost;
-  innermost = this;
+  living.push_back(this);
 }
 
 Progress::~Progress() {
   const std::lock_guard lock(screen);
   erase();
-  innermost = outer_;
+  std::erase(living, this);
+}
+
+Progress* Progress::shown() {
+  const auto newest = std::find_if(living.rbegin(), living.rend(),
+                                   [](const Progress* bar) { return bar->owner_ == living.front()->owner_; });
+  return newest == living.rend() ? nullptr : *newest;
 }
 
 void Progress::advance(int64_t units, std::string status) {
   const std::lock_guard lock(screen);
   done_ += units;
   if (!status.empty()) status_ = std::move(status);
-  if (log_level() == LogLevel::kQuiet || innermost != this) return;
+  if (log_level() == LogLevel::kQuiet || shown() != this) return;
   const auto now = Clock::now();
   if (now - start_ < kGrace || now - last_drawn_ < (is_interactive() ? Clock::duration(kRedraw) : kPlainLine)) return;
   last_drawn_ = now;
@@ -69,7 +75,7 @@ void Progress::erase() {
 }
 
 ProgressPause::ProgressPause() : lock_(screen) {
-  if (innermost != nullptr) innermost->erase();
+  if (Progress* bar = Progress::shown(); bar != nullptr) bar->erase();
 }
 
 ProgressPause::~ProgressPause() = default;

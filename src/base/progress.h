@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace sotto {
 
+// Bars may be made on any thread. One is on the screen: the newest of the thread that made the oldest living one, so
+// that work inside work shows itself, and jobs side by side leave the screen to the bar that counts them.
 class Progress {
  public:
   // Announces `total` units of work. Nothing is drawn for work that ends within half a second.
@@ -22,6 +25,7 @@ class Progress {
 
  private:
   friend class ProgressPause;
+  static Progress* shown();
   void draw();
   void erase();
 
@@ -33,7 +37,7 @@ class Progress {
   const Clock::time_point start_ = Clock::now();
   Clock::time_point last_drawn_ = start_;
   bool visible_ = false;
-  Progress* outer_;
+  const std::thread::id owner_ = std::this_thread::get_id();
 };
 
 // While it lives, no bar is on the screen: for lines printed between two updates of a bar.

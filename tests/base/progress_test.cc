@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <thread>
+
 namespace sotto {
 namespace {
 
@@ -20,6 +23,20 @@ TEST(Progress, SaysNothingAboutQuickWork) {
     for (int i = 0; i < 10; ++i) progress.advance();
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Progress, BarsOfSeveralThreadsMayEndInAnyOrder) {
+  testing::internal::CaptureStderr();
+  auto first = std::make_unique<Progress>("first", 2);
+  std::unique_ptr<Progress> second;
+  std::thread([&] { second = std::make_unique<Progress>("second", 2); }).join();
+  first->advance();
+  second->advance();
+  first.reset();
+  second->advance();
+  second.reset();
+  info("after");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "after\n");
 }
 
 TEST(Log, QuietDropsInformationButNotWarnings) {
