@@ -50,7 +50,8 @@ json to_json(const federation::RoundRecord& record) {
   json value = {{"round", record.round},       {"cohort", record.cohort},
                 {"uploads", record.uploads},   {"samples", record.samples},
                 {"seconds", record.seconds},   {"evaluation_seconds", record.evaluation_seconds},
-                {"diverged", record.diverged}, {"train_loss", number(record.train_loss)}};
+                {"diverged", record.diverged}, {"abstained", record.abstained},
+                {"train_loss", number(record.train_loss)}};
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;
 }

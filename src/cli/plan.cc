@@ -5,6 +5,7 @@
 #include "cli/partition_summary.h"
 #include "cli/run_config.h"
 #include "federation/setup.h"
+#include "methods/loudness.h"
 #include "report/partition_picture.h"
 #include "report/partition_table.h"
 
@@ -38,19 +39,45 @@ int64_t steps_per_round(const config::RunSpec& spec, int64_t records) {
   return spec.federation.local_epochs * ((records + spec.federation.batch - 1) / spec.federation.batch);
 }
 
+// The client with the median number of records stands for all.
+int64_t median_client(const at::Tensor& records) {
+  return std::get<1>(records.median(0)).item<int64_t>();
+}
+
+json release_json(const config::RunSpec& spec, const methods::PlannedRelease& release) {
+  const privacy::Event& event = release.event;
+  json value = {{"what", event.what},
+                {"observer", event.observer},
+                {"mechanism", event.mechanism},
+                {"how_often", release.how_often},
+                {"times", release.times},
+                {"why_unproven", event.why_unproven.empty() ? json(nullptr) : json(event.why_unproven)}};
+  if (event.noise == 0 || !spec.privacy) return value;
+  privacy::Tally tally;
+  tally.add(event, release.times);
+  const methods::Loudness loudness = methods::loudness(release);
+  value.update({{"touches", event.steps},
+                {"sampling_rate", event.sampling_rate},
+                {"sensitivity", event.sensitivity},
+                {"noise_stddev", release.noise_stddev},
+                {"noise_multiplier", event.noise / event.sensitivity},
+                {"epsilon", tally.proven(spec.privacy->delta)},
+                {"coordinates", release.coordinates},
+                {"bound", release.bound},
+                {"noise_per_coordinate", loudness.per_coordinate},
+                {"noise_in_norm", loudness.in_norm},
+                {"noise_over_run", loudness.over_run},
+                {"verdict", loudness.verdict}});
+  return value;
+}
+
 json plan_json(const federation::Setup& setup, const report::PartitionSummary& partition) {
   const config::RunSpec& spec = setup.spec;
   const Sizes sizes = parameter_counts(setup);
   const at::Tensor records = partition.counts.sum(1);
   const int64_t cohort = spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
   json releases = json::array();
-  for (const auto& release : setup.method->plan(spec)) {
-    releases.push_back({{"what", release.what},
-                        {"observer", release.observer},
-                        {"mechanism", release.mechanism},
-                        {"how_often", release.how_often},
-                        {"why_unproven", release.why_unproven.empty() ? json(nullptr) : json(release.why_unproven)}});
-  }
+  for (const auto& release : setup.plan_for(median_client(records))) releases.push_back(release_json(spec, release));
   return {{"dataset", spec.data.name},
           {"train_records", setup.data.dataset.train.size()},
           {"test_records", setup.data.dataset.test.size()},
@@ -98,7 +125,21 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
     table.add_row({release["what"], release["observer"], release["mechanism"], release["how_often"],
                    why.is_null() ? "proven" : "none: " + why.get<std::string>()});
   }
-  return text + table.to_string();
+  text += table.to_string();
+  Table noise({"release", "times × touches", "rate", "sensitivity", "noise stddev", "multiplier", "ε in all",
+               "noise/bound: coordinate", "norm", "over the run", "verdict"});
+  const auto number = [](const json& value) { return fmt::format("{:.4g}", value.get<double>()); };
+  bool any = false;
+  for (const json& release : plan["releases"]) {
+    if (!release.contains("verdict")) continue;
+    any = true;
+    noise.add_row({release["what"], fmt::format("{} × {}", release["times"].dump(), release["touches"].dump()),
+                   number(release["sampling_rate"]), number(release["sensitivity"]), number(release["noise_stddev"]),
+                   number(release["noise_multiplier"]), number(release["epsilon"]),
+                   number(release["noise_per_coordinate"]), number(release["noise_in_norm"]),
+                   number(release["noise_over_run"]), release["verdict"]});
+  }
+  return any ? text + "\n" + noise.to_string() : text;
 }
 
 void plan(const PlanOptions& options) {

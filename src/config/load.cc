@@ -76,6 +76,7 @@ PrivacyOptions read_privacy(Section section) {
   o.unit = section.one_of("unit", o.unit, {"record", "client"});
   o.observer = section.one_of("observer", o.observer, {"server", "clients", "public"});
   o.noise = section.one_of("noise", o.noise, {"replay", "secure"});
+  o.budgets = section.numbers("budgets", o.budgets, kPositive);
   section.finish();
   return o;
 }

@@ -14,7 +14,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, wi
                                    dropout, freeze_backbone, personal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FederationOptions, cohort, sampling, local_epochs, batch, lr, optimizer, momentum,
                                    weight_decay, eval_every, eval_clients, state)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, unit, observer, noise)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, unit, observer, noise, budgets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordOptions, uploads, checkpoint_every)
 
 nlohmann::json RunSpec::to_json() const {

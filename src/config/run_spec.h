@@ -80,6 +80,14 @@ struct PrivacyOptions {
   std::string unit = "record";      // record or client
   std::string observer = "server";  // server, clients, public
   std::string noise = "replay";     // secure or replay
+  std::vector<double> budgets;      // clients' own ε, dealt in turn: client i has budgets[i mod length]; empty = epsilon
+
+  // What client `id` may spend.
+  double budget_of(int64_t id) const {
+    return budgets.empty() ? epsilon : budgets[static_cast<size_t>(id) % budgets.size()];
+  }
+  // Whoever protects against clients or the public trusts the server with bounded values.
+  bool trusts_server() const { return observer != "server"; }
 
   bool operator==(const PrivacyOptions&) const = default;
 };

@@ -36,4 +36,16 @@ std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round) {
   return stream.sample_without_replacement(clients, cohort);
 }
 
+std::vector<int32_t> count_participations(const config::RunSpec& spec) {
+  const auto clients = static_cast<size_t>(spec.data.clients);
+  if (spec.federation.cohort == 0 || spec.federation.cohort == spec.data.clients) {
+    return std::vector<int32_t>(clients, static_cast<int32_t>(spec.rounds));
+  }
+  std::vector<int32_t> counts(clients, 0);
+  for (int64_t round = 1; round <= spec.rounds; ++round) {
+    for (const int64_t client : sample_cohort(spec, round)) ++counts[static_cast<size_t>(client)];
+  }
+  return counts;
+}
+
 }  // namespace sotto::federation

@@ -12,4 +12,7 @@ namespace sotto::federation {
 // cohort/clients (poisson; the cohort may be empty). Depends on seed and round alone.
 std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round);
 
+// In how many rounds of the whole run each client takes part.
+std::vector<int32_t> count_participations(const config::RunSpec& spec);
+
 }  // namespace sotto::federation

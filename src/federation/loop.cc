@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <span>
 
 namespace sotto::federation {
 namespace {
@@ -29,6 +31,7 @@ class RoundLoop {
         evaluator_(setup, workers_, parts.states) {}
 
   Outcome run(const std::optional<Checkpoint>& resume) {
+    if (setup_.spec.privacy) parts_.ledger.agree(*setup_.spec.privacy, setup_.spec.variant);
     start(resume);
     for (int64_t round = broadcast_.round + 1; round <= setup_.spec.rounds; ++round) {
       RoundRecord record = train(round);
@@ -76,6 +79,13 @@ class RoundLoop {
         record.diverged.push_back(reply.client);
         return;
       }
+      if (!reply.abstained.empty()) {
+        if (abstained_.insert(reply.client).second) {
+          info("client {} abstains from round {} on: {}", reply.client, round, reply.abstained);
+        }
+        record.abstained.push_back(reply.client);
+        return;
+      }
       record.samples += reply.report.samples;
       loss_sum += reply.report.loss * static_cast<double>(reply.report.samples);
       if (!reply.upload) return;
@@ -87,14 +97,16 @@ class RoundLoop {
       ++record.uploads;
     });
     parts_.ledger.commit();
-    broadcast_ = server_->aggregate(round);
+    broadcast_ = server_->aggregate(
+        {release_context(setup_, parts_.ledger, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
+    parts_.ledger.commit();
     if (record.samples > 0) record.train_loss = loss_sum / static_cast<double>(record.samples);
     record.seconds = seconds_since(begin);
     return record;
   }
 
   void check_plan() const {
-    const methods::ReleasePlan plan = setup_.method->plan(setup_.spec);
+    const methods::ReleasePlan plan = setup_.plan_for(0);
     for (const auto& event : parts_.ledger.kinds()) {
       const bool planned =
           std::any_of(plan.begin(), plan.end(), [&](const auto& release) { return release.covers(event); });
@@ -109,6 +121,7 @@ class RoundLoop {
   std::unique_ptr<Transport> transport_;
   Evaluator evaluator_;
   methods::Broadcast broadcast_;
+  std::set<int64_t> abstained_;
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ struct RoundRecord {
   double seconds = 0.0;            // training, transport and aggregation
   double evaluation_seconds = 0.0;
   std::vector<int64_t> diverged;         // clients whose training became non-finite
+  std::vector<int64_t> abstained;        // clients whose budget is spent
   std::optional<Evaluation> evaluation;  // on evaluation rounds
 };
 

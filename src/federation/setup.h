@@ -7,6 +7,7 @@
 #include "models/task_data.h"
 
 #include <memory>
+#include <vector>
 
 namespace sotto::federation {
 
@@ -15,8 +16,11 @@ struct Setup {
   models::TaskData data;
   std::unique_ptr<data::Partition> partition;
   const methods::MethodEntry* method = nullptr;
+  std::vector<int32_t> participations;
 
-  methods::MethodContext context() const { return {spec, data}; }
+  methods::MethodContext context() const { return {spec, data, participations}; }
+  // What `client` will release over the run.
+  methods::ReleasePlan plan_for(int64_t client) const;
 };
 
 // Loads the data, deals it, and builds the model once to see that it fits. Every mistake in the spec that only shows

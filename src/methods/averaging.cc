@@ -10,9 +10,8 @@ namespace {
 
 class AveragingServer : public ServerMethod {
  public:
-  explicit AveragingServer(const MethodContext& context) {
-    LocalTrainer trainer(context);
-    current_.values = clone(trainer.shared());
+  explicit AveragingServer(NamedTensors start) {
+    current_.values = std::move(start);
     sum_ = clone(current_.values);
     scale(sum_, 0.0);
   }
@@ -20,7 +19,8 @@ class AveragingServer : public ServerMethod {
   Broadcast open() override { return current_; }
 
   void accept(const privacy::Upload& upload) override {
-    const double records = find_tensor(upload.values(), kRecordsName).item<double>();
+    const at::Tensor weight = find_tensor(upload.values(), kRecordsName);
+    const double records = weight.defined() ? weight.item<double>() : 1.0;
     for (auto& [name, value] : sum_) {
       const at::Tensor uploaded = find_tensor(upload.values(), name);
       SOTTO_INVARIANT(uploaded.defined() && uploaded.sizes() == value.sizes());
@@ -29,14 +29,14 @@ class AveragingServer : public ServerMethod {
     total_records_ += records;
   }
 
-  Broadcast aggregate(int64_t round) override {
+  Broadcast aggregate(const RoundContext& context) override {
     if (total_records_ > 0) {
       scale(sum_, 1.0 / total_records_);
       std::swap(current_.values, sum_);
       scale(sum_, 0.0);
       total_records_ = 0;
     }
-    current_.round = round;
+    current_.round = context.round();
     return current_;
   }
 
@@ -53,8 +53,13 @@ class AveragingServer : public ServerMethod {
 
 }  // namespace
 
+std::unique_ptr<ServerMethod> make_averaging_server_from(NamedTensors start) {
+  return std::make_unique<AveragingServer>(std::move(start));
+}
+
 std::unique_ptr<ServerMethod> make_averaging_server(const MethodContext& context) {
-  return std::make_unique<AveragingServer>(context);
+  LocalTrainer trainer(context);
+  return make_averaging_server_from(clone(trainer.shared()));
 }
 
 }  // namespace sotto::methods

@@ -2,8 +2,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "methods/dp_fedavg.h"
 #include "methods/fedavg.h"
 #include "methods/fedprox.h"
+#include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
 
 #include <algorithm>
@@ -15,6 +17,9 @@ const std::vector<MethodEntry>& catalogue() {
       fedavg(),
       fedprox(),
       local_only(),
+      dp_fedavg(),
+      adaptive_quantile_clipping(),
+      ldp_fedavg(),
   };
   return entries;
 }

@@ -56,12 +56,10 @@ bool has_personal_part(const config::RunSpec& spec) {
   return !spec.model.personal.empty();
 }
 
-ReleasePlan averaging_plan(const config::RunSpec&) {
-  return {{.what = kWhat,
-           .observer = "server",
-           .mechanism = "in-the-clear",
-           .why_unproven = kWhy,
-           .how_often = "once per participation"}};
+ReleasePlan averaging_plan(const MethodContext&, const ClientFacts& client) {
+  return {{.event = {.observer = "server", .what = kWhat, .mechanism = privacy::kClearMechanism, .why_unproven = kWhy},
+           .how_often = "once per participation",
+           .times = client.participations}};
 }
 
 MethodEntry fedavg() {

@@ -20,6 +20,6 @@ std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context
 bool has_personal_part(const config::RunSpec& spec);
 
 // What FedAvg and its kin release.
-ReleasePlan averaging_plan(const config::RunSpec& spec);
+ReleasePlan averaging_plan(const MethodContext& context, const ClientFacts& client);
 
 }  // namespace sotto::methods

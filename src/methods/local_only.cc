@@ -38,8 +38,8 @@ class SilentServer : public ServerMethod {
  public:
   Broadcast open() override { return current_; }
   void accept(const privacy::Upload&) override {}
-  Broadcast aggregate(int64_t round) override {
-    current_.round = round;
+  Broadcast aggregate(const RoundContext& context) override {
+    current_.round = context.round();
     return current_;
   }
   void restore(const Broadcast& last, const NamedTensors&) override { current_ = last; }
@@ -55,7 +55,7 @@ MethodEntry local_only() {
           .what = "each client trains alone; nothing is released",
           .citation = "",
           .read_options = [](config::Section&) {},
-          .plan = [](const config::RunSpec&) { return ReleasePlan{}; },
+          .plan = [](const MethodContext&, const ClientFacts&) { return ReleasePlan{}; },
           .personal = [](const config::RunSpec&) { return true; },
           .global = [](const config::RunSpec&) { return false; },
           .make_client = [](const MethodContext& context) { return std::make_unique<LocalClient>(context); },

@@ -53,32 +53,38 @@ LocalTrainer::LocalTrainer(const MethodContext& context)
 
 LocalReport LocalTrainer::train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra) {
   const auto& options = spec_.federation;
+  RandomStream order = context.stream("batch-order");
+  LocalReport report;
+  at::Tensor loss_sum = at::zeros({}, at::kDouble);
+  with_optimizer(context, [&](const std::function<void()>& update) {
+    for (int64_t epoch = 0; epoch < options.local_epochs; ++epoch) {
+      const at::Tensor records = shuffled(shard.train, order);
+      for (int64_t begin = 0; begin < records.size(0); begin += options.batch) {
+        const int64_t count = std::min(options.batch, records.size(0) - begin);
+        data::gather(dataset_.train, records.narrow(0, begin, count), batch_);
+        flat_.zero_gradient();
+        const at::Tensor loss = at::cross_entropy_loss(model_->logits(batch_.x), batch_.y);
+        loss.backward();
+        if (extra) extra(flat_);
+        update();
+        loss_sum.add_(loss.detach(), static_cast<double>(count));
+        report.samples += count;
+      }
+    }
+  });
+  report.loss = loss_sum.item<double>() / static_cast<double>(std::max<int64_t>(report.samples, 1));
+  report.diverged = !std::isfinite(report.loss) || !at::isfinite(flat_.values()).all().item<bool>();
+  return report;
+}
+
+void LocalTrainer::with_optimizer(const StepContext& context,
+                                  const std::function<void(const std::function<void()>&)>& work) {
   model_->train();
   model_->set_generator(context.stream("dropout").torch_generator());
   at::Tensor flat = flat_.values();
   flat.mutable_grad() = flat_.gradient();
-  const auto optimizer = make_optimizer(options, flat);
-  RandomStream order = context.stream("batch-order");
-
-  LocalReport report;
-  at::Tensor loss_sum = at::zeros({}, at::kDouble);
-  for (int64_t epoch = 0; epoch < options.local_epochs; ++epoch) {
-    const at::Tensor records = shuffled(shard.train, order);
-    for (int64_t begin = 0; begin < records.size(0); begin += options.batch) {
-      const int64_t count = std::min(options.batch, records.size(0) - begin);
-      data::gather(dataset_.train, records.narrow(0, begin, count), batch_);
-      flat_.zero_gradient();
-      const at::Tensor loss = at::cross_entropy_loss(model_->logits(batch_.x), batch_.y);
-      loss.backward();
-      if (extra) extra(flat_);
-      optimizer->step();
-      loss_sum.add_(loss.detach(), static_cast<double>(count));
-      report.samples += count;
-    }
-  }
-  report.loss = loss_sum.item<double>() / static_cast<double>(std::max<int64_t>(report.samples, 1));
-  report.diverged = !std::isfinite(report.loss) || !at::isfinite(flat_.values()).all().item<bool>();
-  return report;
+  const auto optimizer = make_optimizer(spec_.federation, flat);
+  work([&] { optimizer->step(); });
 }
 
 at::Tensor LocalTrainer::predict(const at::Tensor& x) {

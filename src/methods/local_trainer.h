@@ -25,6 +25,10 @@ class LocalTrainer {
   // E epochs over disjoint, shuffled batches. If the loss or a weight becomes non-finite the report says so.
   LocalReport train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra = {});
 
+  // Calls `work` in training mode with a function that makes one step of a fresh optimiser from the gradient in place:
+  // for descents whose gradients are made elsewhere.
+  void with_optimizer(const StepContext& context, const std::function<void(const std::function<void()>&)>& work);
+
   // Logits in evaluation mode.
   at::Tensor predict(const at::Tensor& x);
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,46 +68,68 @@ class ClientMethod {
   virtual NamedTensors selected_weights() const = 0;
 };
 
+// Where the server's turn stands in the run. Its releases are made for everyone, or for each client of the cohort.
+struct RoundContext {
+  privacy::ReleaseContext release;
+  std::span<const int64_t> cohort;
+
+  int64_t round() const { return release.round; }
+};
+
 // The server side. Uploads stream through it in cohort order; it keeps O(model), not O(clients).
 class ServerMethod {
  public:
   virtual ~ServerMethod() = default;
   virtual Broadcast open() = 0;
   virtual void accept(const privacy::Upload& upload) = 0;
-  // The next broadcast; the previous one again if nothing was accepted.
-  virtual Broadcast aggregate(int64_t round) = 0;
+  // The next broadcast; the previous one again if nothing was accepted (unless noise is due all the same).
+  virtual Broadcast aggregate(const RoundContext& context) = 0;
 
   // What must survive a restart besides the last broadcast.
   virtual NamedTensors state() const { return {}; }
   virtual void restore(const Broadcast& last, const NamedTensors& state) = 0;
 };
 
-// One kind of release a method makes.
-struct PlannedRelease {
-  std::string what;
-  std::string observer;
-  std::string mechanism;
-  std::string why_unproven;  // empty if a finite ε can be proven
-  std::string how_often;     // for people: "once per participation"
-
-  bool covers(const privacy::Event& event) const {
-    return what == event.what && observer == event.observer && mechanism == event.mechanism &&
-           why_unproven == event.why_unproven;
-  }
-};
-using ReleasePlan = std::vector<PlannedRelease>;
-
 struct MethodContext {
   const config::RunSpec& spec;
   const models::TaskData& data;
+  const std::vector<int32_t>& participations;  // of each client over the whole run: the cohorts are drawn beforehand
 };
+
+// What is publicly declared of one client.
+struct ClientFacts {
+  int64_t records = 0;
+  int64_t participations = 0;
+};
+
+// One kind of release a method makes.
+struct PlannedRelease {
+  privacy::Event event = {};   // round and client are not set
+  std::string how_often = {};  // for people: "once per participation"
+  int64_t times = 0;      // how many a client makes (or is part of) in the whole run
+
+  // How loud the noise will be: it falls on `coordinates` numbers of a value whose norm is at most `bound`, and the model
+  // is moved by `summands` such values over the run, each with noise of its own.
+  int64_t coordinates = 0;
+  double bound = 0;
+  double noise_stddev = 0;
+  double summands = 1;
+
+  bool covers(const privacy::Event& other) const {
+    return event.what == other.what && event.observer == other.observer && event.mechanism == other.mechanism &&
+           event.why_unproven == other.why_unproven;
+  }
+};
+using ReleasePlan = std::vector<PlannedRelease>;
 
 struct MethodEntry {
   std::string name;
   std::string what;      // one line for people
   std::string citation;  // "" for the project's own
   std::function<void(config::Section&)> read_options;
-  std::function<ReleasePlan(const config::RunSpec&)> plan;
+  // What a client of which these facts are declared will release. Settings the method cannot keep its promise under are
+  // UserErrors.
+  std::function<ReleasePlan(const MethodContext&, const ClientFacts&)> plan;
   // True if clients end up with models of their own; false if there is only the global one.
   std::function<bool(const config::RunSpec&)> personal;
   // True if there is a global model that can be evaluated without any client's state.

@@ -1,36 +1,86 @@
 #include "privacy/ledger.h"
 
 #include "base/error.h"
+#include "base/files.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
 
 namespace sotto::privacy {
 namespace {
 
-constexpr const char* kSchema =
-    "CREATE TABLE IF NOT EXISTS releases ("
-    "  id INTEGER PRIMARY KEY,"
-    "  round INTEGER NOT NULL,"
-    "  client INTEGER NOT NULL,"
-    "  observer TEXT NOT NULL,"
-    "  what TEXT NOT NULL,"
-    "  mechanism TEXT NOT NULL,"
-    "  why_unproven TEXT NOT NULL,"
-    "  UNIQUE (round, client, observer, what))";
+using nlohmann::json;
 
-constexpr const char* kInsert =
-    "INSERT INTO releases (round, client, observer, what, mechanism, why_unproven) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
-    "ON CONFLICT DO NOTHING";
+constexpr int kVersion = 2;
+// ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
+constexpr double kTolerance = 1e-9;
 
-constexpr const char* kFind =
-    "SELECT id, mechanism, why_unproven FROM releases WHERE round = ?1 AND client = ?2 AND observer = ?3 AND what = ?4";
+constexpr const char* kSchema = R"(
+  CREATE TABLE IF NOT EXISTS releases (
+    id INTEGER PRIMARY KEY,
+    round INTEGER NOT NULL, client INTEGER NOT NULL, observer TEXT NOT NULL, what TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    mechanism TEXT NOT NULL, why_unproven TEXT NOT NULL,
+    noise REAL NOT NULL, sensitivity REAL NOT NULL, claimed_multiplier REAL NOT NULL, sampling_rate REAL NOT NULL,
+    steps INTEGER NOT NULL, slack REAL NOT NULL, adjacency TEXT NOT NULL, unit TEXT NOT NULL,
+    generator TEXT NOT NULL, parameters TEXT NOT NULL,
+    time INTEGER NOT NULL, chain TEXT NOT NULL,
+    UNIQUE (round, client, observer, what, attempt));
+  CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+)";
+
+constexpr const char* kColumns =
+    "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, claimed_multiplier, sampling_rate, "
+    "steps, slack, adjacency, unit, generator, parameters";
+
+std::string unit_name(Unit unit) {
+  return unit == Unit::kClient ? "client" : "record";
+}
+
+json to_json(const config::PrivacyOptions& terms) {
+  return {{"epsilon", terms.epsilon},     {"delta", terms.delta}, {"adjacency", terms.adjacency},
+          {"unit", terms.unit},           {"observer", terms.observer}, {"noise", terms.noise},
+          {"budgets", terms.budgets}};
+}
+
+config::PrivacyOptions terms_from(const json& value) {
+  config::PrivacyOptions terms;
+  terms.epsilon = value.at("epsilon");
+  terms.delta = value.at("delta");
+  terms.adjacency = value.at("adjacency");
+  terms.unit = value.at("unit");
+  terms.observer = value.at("observer");
+  terms.noise = value.at("noise");
+  terms.budgets = value.at("budgets").get<std::vector<double>>();
+  return terms;
+}
+
+// What a row's link in the chain covers.
+std::string link(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
+  return sha256(json::array({previous, e.round, e.client, e.observer, e.what, attempt, e.mechanism, e.why_unproven,
+                             e.noise, e.sensitivity, e.claimed_multiplier, e.sampling_rate, e.steps, e.slack,
+                             std::string(to_text(e.neighbours.adjacency)), unit_name(e.neighbours.unit), e.generator,
+                             e.parameters, time})
+                    .dump());
+}
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
 struct Ledger::Statement {
-  Statement(sqlite3* database, const char* sql) {
-    if (sqlite3_prepare_v2(database, sql, -1, &handle, nullptr) != SQLITE_OK) {
-      fail_user("the ledger cannot be read: {}", sqlite3_errmsg(database));
+  Statement(sqlite3* in, const std::string& sql) : database(in) {
+    if (sqlite3_prepare_v2(in, sql.c_str(), -1, &handle, nullptr) != SQLITE_OK) {
+      fail_user("the ledger cannot be read: {}", sqlite3_errmsg(in));
     }
   }
   ~Statement() { sqlite3_finalize(handle); }
@@ -38,54 +88,165 @@ struct Ledger::Statement {
   Statement& operator=(const Statement&) = delete;
 
   void bind(int index, int64_t value) const { sqlite3_bind_int64(handle, index, value); }
+  void bind(int index, double value) const { sqlite3_bind_double(handle, index, value); }
   void bind(int index, const std::string& value) const {
     sqlite3_bind_text(handle, index, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
   }
-  int step() const { return sqlite3_step(handle); }
+  // True if there is a row to read.
+  bool next() const {
+    const int code = sqlite3_step(handle);
+    if (code == SQLITE_ROW) return true;
+    if (code != SQLITE_DONE) fail_user("the ledger cannot be used: {}", sqlite3_errmsg(database));
+    return false;
+  }
   void reset() const { sqlite3_reset(handle); }
   int64_t integer(int column) const { return sqlite3_column_int64(handle, column); }
+  double real(int column) const { return sqlite3_column_double(handle, column); }
   std::string text(int column) const {
     const unsigned char* value = sqlite3_column_text(handle, column);
     return value == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(value));
   }
 
+  void bind(const Event& e) const {
+    bind(1, e.round);
+    bind(2, e.client);
+    bind(3, e.observer);
+    bind(4, e.what);
+    bind(5, e.mechanism);
+    bind(6, e.why_unproven);
+    bind(7, e.noise);
+    bind(8, e.sensitivity);
+    bind(9, e.claimed_multiplier);
+    bind(10, e.sampling_rate);
+    bind(11, e.steps);
+    bind(12, e.slack);
+    bind(13, std::string(to_text(e.neighbours.adjacency)));
+    bind(14, unit_name(e.neighbours.unit));
+    bind(15, e.generator);
+    bind(16, e.parameters);
+  }
+  // kColumns, in order.
+  Event event() const {
+    return {.round = integer(0),
+            .client = integer(1),
+            .observer = text(2),
+            .what = text(3),
+            .mechanism = text(4),
+            .why_unproven = text(5),
+            .noise = real(6),
+            .sensitivity = real(7),
+            .claimed_multiplier = real(8),
+            .sampling_rate = real(9),
+            .steps = integer(10),
+            .slack = real(11),
+            .neighbours = {adjacency_from_text(text(12)), text(13) == "client" ? Unit::kClient : Unit::kRecord},
+            .generator = text(14),
+            .parameters = text(15)};
+  }
+
+  sqlite3* database;
   sqlite3_stmt* handle = nullptr;
 };
 
-Ledger::Ledger(const std::filesystem::path& file) {
-  open(file.string());
+Ledger::Ledger(const std::filesystem::path& file, Mode mode) {
+  if (mode == Mode::kRead && !std::filesystem::exists(file)) fail_user("there is no ledger {}", file.string());
+  open(file.string(), mode);
 }
 
 Ledger::Ledger() {
-  open(":memory:");
+  open(":memory:", Mode::kWrite);
 }
 
-void Ledger::open(const std::string& name) {
+void Ledger::open(const std::string& name, Mode mode) {
   name_ = name;
-  if (sqlite3_open(name.c_str(), &database_) != SQLITE_OK) {
-    const std::string problem = sqlite3_errmsg(database_);
-    sqlite3_close(database_);
-    fail_user("cannot open the ledger {}: {}", name, problem);
-  }
+  const int flags = mode == Mode::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   try {
-    execute("PRAGMA locking_mode = EXCLUSIVE");
-    execute("PRAGMA journal_mode = WAL");
-    execute("PRAGMA synchronous = FULL");
-    execute(kSchema);
-    insert_ = std::make_unique<Statement>(database_, kInsert);
-    find_ = std::make_unique<Statement>(database_, kFind);
+    if (sqlite3_open_v2(name.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
+      fail_user("cannot open the ledger {}: {}", name, sqlite3_errmsg(database_));
+    }
+    if (mode == Mode::kWrite && name != ":memory:") {
+      lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+      if (lock_ < 0) fail_user("cannot open the ledger {}: {}", name, std::strerror(errno));
+      if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+        fail_user("the ledger {} is in use by another process; wait for it or stop it", name);
+      }
+    }
+    sqlite3_busy_timeout(database_, 5000);
+    if (mode == Mode::kWrite) {
+      execute("PRAGMA journal_mode = WAL");
+      execute("PRAGMA synchronous = FULL");
+    }
+    load();
+    if (mode == Mode::kWrite) {
+      insert_ = std::make_unique<Statement>(
+          database_, fmt::format("INSERT INTO releases ({}, attempt, time, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+                                 kColumns));
+      find_ = std::make_unique<Statement>(
+          database_, fmt::format("SELECT {}, id, attempt FROM releases WHERE round = ?1 AND client = ?2 AND observer = "
+                                 "?3 AND what = ?4 ORDER BY attempt DESC LIMIT 1",
+                                 kColumns));
+    }
   } catch (...) {
-    insert_.reset();
-    sqlite3_close(database_);
+    close();
     throw;
   }
 }
 
+void Ledger::load() {
+  const Statement version(database_, "PRAGMA user_version");
+  version.next();
+  const Statement tables(database_, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'releases'");
+  tables.next();
+  if (tables.integer(0) == 0) {
+    execute(kSchema);
+    execute(fmt::format("PRAGMA user_version = {}", kVersion).c_str());
+    return;
+  }
+  if (version.integer(0) != kVersion) {
+    fail_user("the ledger {} was written by another version of Sotto (format {}, this one reads {})", name_,
+              version.integer(0), kVersion);
+  }
+  const Statement count(database_, "SELECT COUNT(*), MAX(id), MAX(time) FROM releases");
+  count.next();
+  rows_ = count.integer(0);
+  last_time_ = count.integer(2);
+  const Statement last(database_, "SELECT chain FROM releases ORDER BY id DESC LIMIT 1");
+  head_ = last.next() ? last.text(0) : "";
+  const std::string known_rows = meta("rows");
+  if (known_rows != (rows_ == 0 && known_rows.empty() ? "" : std::to_string(rows_)) || meta("head") != head_) {
+    fail_user("the ledger {} has been tampered with: it holds {} rows where it should hold {}", name_, rows_,
+              known_rows.empty() ? "none" : known_rows);
+  }
+  const std::string terms = meta("terms");
+  if (!terms.empty()) {
+    terms_ = terms_from(json::parse(terms));
+    by_claim_ = meta("variant") == "paper";
+  }
+  if (terms_) {
+    for (const Event& event : events()) {
+      if (is_seen_by(event, terms_->observer)) spent_[event.client].add(event);
+    }
+  }
+}
+
 Ledger::~Ledger() {
+  if (in_transaction_) {
+    try {
+      commit();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): nothing was released on the strength of these rows
+    }
+  }
+  close();
+}
+
+void Ledger::close() {
   insert_.reset();
   find_.reset();
-  if (in_transaction_) sqlite3_exec(database_, "COMMIT", nullptr, nullptr, nullptr);
   sqlite3_close(database_);
+  database_ = nullptr;
+  if (lock_ >= 0) ::close(lock_);
+  lock_ = -1;
 }
 
 void Ledger::execute(const char* sql) const {
@@ -97,54 +258,131 @@ void Ledger::execute(const char* sql) const {
   if (code != SQLITE_OK) fail_user("the ledger {} cannot be used: {}", name_, problem);
 }
 
-Receipt Ledger::spend(const Event& event) {
-  const std::lock_guard lock(mutex_);
-  if (!in_transaction_) {
-    execute("BEGIN IMMEDIATE");
-    in_transaction_ = true;
-  }
-  insert_->bind(1, event.round);
-  insert_->bind(2, event.client);
-  insert_->bind(3, event.observer);
-  insert_->bind(4, event.what);
-  insert_->bind(5, event.mechanism);
-  insert_->bind(6, event.why_unproven);
-  const int inserted = insert_->step();
-  insert_->reset();
-  if (inserted != SQLITE_DONE) fail_user("cannot write to the ledger {}: {}", name_, sqlite3_errmsg(database_));
-  if (sqlite3_changes(database_) == 1) return Receipt(sqlite3_last_insert_rowid(database_));
+std::string Ledger::meta(const char* key) const {
+  const Statement query(database_, "SELECT value FROM meta WHERE key = ?1");
+  query.bind(1, std::string(key));
+  return query.next() ? query.text(0) : "";
+}
 
+void Ledger::set_meta(const char* key, const std::string& value) const {
+  const Statement write(database_, "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)");
+  write.bind(1, std::string(key));
+  write.bind(2, value);
+  write.next();
+}
+
+void Ledger::agree(const config::PrivacyOptions& terms, const std::string& variant) {
+  const std::lock_guard lock(mutex_);
+  const std::string text = to_json(terms).dump();
+  const std::string known = meta("terms");
+  if (!known.empty() && (known != text || meta("variant") != variant)) {
+    fail_user("the ledger {} was opened under other terms: {} ({})", name_, known, meta("variant"));
+  }
+  set_meta("terms", text);
+  set_meta("variant", variant);
+  terms_ = terms;
+  by_claim_ = variant == "paper";
+}
+
+std::optional<config::PrivacyOptions> Ledger::terms() const {
+  const std::lock_guard lock(mutex_);
+  return terms_;
+}
+
+void Ledger::afford(const Event& event, int64_t expected) {
+  if (!terms_ || !event.why_unproven.empty() || !is_seen_by(event, terms_->observer)) return;
+  const auto epsilon = [&](const Tally& tally) {
+    const auto known = epsilon_.find(tally);
+    if (known != epsilon_.end()) return known->second;
+    const double value = by_claim_ ? tally.claimed(terms_->delta) : tally.proven(terms_->delta);
+    return epsilon_[tally] = value;
+  };
+  Tally planned;
+  planned.add(event, std::max<int64_t>(expected, 1));
+  const auto check = [&](Tally after, double budget, int64_t client) {
+    after.add(event);
+    const double limit = budget * (1 + kTolerance);
+    if (after.within(planned) && epsilon(planned) <= limit) return;
+    const double would_be = epsilon(after);
+    if (would_be <= limit) return;
+    throw BudgetSpent(fmt::format("its budget is ε = {:.4g}, and releasing '{}' would make it {:.4g}{}", budget,
+                                  event.what, would_be, client == kEveryone ? " for everyone" : ""));
+  };
+  const auto spent_by = [&](int64_t client) {
+    const auto found = spent_.find(client);
+    return found == spent_.end() ? Tally() : found->second;
+  };
+  const Tally everyone = spent_by(kEveryone);
+  if (event.client != kEveryone) {
+    Tally both = spent_by(event.client);
+    both.add(everyone);
+    check(std::move(both), terms_->budget_of(event.client), event.client);
+    return;
+  }
+  const double least =
+      terms_->budgets.empty() ? terms_->epsilon : *std::min_element(terms_->budgets.begin(), terms_->budgets.end());
+  check(everyone, least, kEveryone);
+  for (const auto& [client, tally] : spent_) {
+    if (client == kEveryone) continue;
+    Tally both = tally;
+    both.add(everyone);
+    check(std::move(both), terms_->budget_of(client), client);
+  }
+}
+
+Receipt Ledger::spend(const Event& event, int64_t expected) {
+  const std::lock_guard lock(mutex_);
+  int64_t attempt = 0;
   find_->bind(1, event.round);
   find_->bind(2, event.client);
   find_->bind(3, event.observer);
   find_->bind(4, event.what);
-  SOTTO_INVARIANT(find_->step() == SQLITE_ROW);
-  const int64_t row = find_->integer(0);
-  const bool same = find_->text(1) == event.mechanism && find_->text(2) == event.why_unproven;
-  find_->reset();
-  if (!same) {
-    fail_user("the ledger {} holds another release of client {} in round {}: it belongs to a different run", name_,
-              event.client, event.round);
+  if (find_->next()) {
+    const Event known = find_->event();
+    const int64_t row = find_->integer(16);
+    attempt = find_->integer(17) + 1;
+    find_->reset();
+    if (known != event) {
+      fail_user("the ledger {} holds another release of client {} in round {}: it belongs to a different run", name_,
+                event.client, event.round);
+    }
+    if (event.generator != "secure") return Receipt(row, event.noise, event.sensitivity);
   }
-  return Receipt(row);
+  find_->reset();
+  afford(event, expected);
+  if (!in_transaction_) {
+    execute("BEGIN IMMEDIATE");
+    in_transaction_ = true;
+  }
+  const int64_t time = std::max(now(), last_time_);
+  std::string chain = link(head_, event, attempt, time);
+  insert_->bind(event);
+  insert_->bind(17, attempt);
+  insert_->bind(18, time);
+  insert_->bind(19, chain);
+  insert_->next();
+  insert_->reset();
+  head_ = std::move(chain);
+  last_time_ = time;
+  ++rows_;
+  if (terms_ && is_seen_by(event, terms_->observer)) spent_[event.client].add(event);
+  return Receipt(sqlite3_last_insert_rowid(database_), event.noise, event.sensitivity);
 }
 
 void Ledger::commit() {
   const std::lock_guard lock(mutex_);
   if (!in_transaction_) return;
+  set_meta("rows", std::to_string(rows_));
+  set_meta("head", head_);
   execute("COMMIT");
   in_transaction_ = false;
 }
 
 std::vector<Event> Ledger::events() const {
   const std::lock_guard lock(mutex_);
-  const Statement query(
-      database_,
-      "SELECT round, client, observer, what, mechanism, why_unproven FROM releases ORDER BY round, client, id");
+  const Statement query(database_, fmt::format("SELECT {} FROM releases ORDER BY round, client, id", kColumns));
   std::vector<Event> rows;
-  while (query.step() == SQLITE_ROW) {
-    rows.push_back({query.integer(0), query.integer(1), query.text(2), query.text(3), query.text(4), query.text(5)});
-  }
+  while (query.next()) rows.push_back(query.event());
   return rows;
 }
 
@@ -152,18 +390,56 @@ std::vector<Event> Ledger::kinds() const {
   const std::lock_guard lock(mutex_);
   const Statement query(database_, "SELECT DISTINCT observer, what, mechanism, why_unproven FROM releases");
   std::vector<Event> rows;
-  while (query.step() == SQLITE_ROW) rows.push_back({0, 0, query.text(0), query.text(1), query.text(2), query.text(3)});
+  while (query.next()) {
+    rows.push_back({.observer = query.text(0),
+                    .what = query.text(1),
+                    .mechanism = query.text(2),
+                    .why_unproven = query.text(3)});
+  }
   return rows;
 }
 
-std::vector<std::string> Ledger::unproven_reasons(const std::string& observer) const {
+std::map<int64_t, Tally> Ledger::tallies(const std::string& observer) const {
   const std::lock_guard lock(mutex_);
   const Statement query(
-      database_, "SELECT DISTINCT why_unproven FROM releases WHERE observer = ?1 AND why_unproven <> '' ORDER BY 1");
-  query.bind(1, observer);
-  std::vector<std::string> reasons;
-  while (query.step() == SQLITE_ROW) reasons.push_back(query.text(0));
-  return reasons;
+      database_, fmt::format("SELECT 0 AS round, {}, COUNT(*) FROM releases GROUP BY {}",
+                             std::string(kColumns).substr(7), std::string(kColumns).substr(7)));
+  std::map<int64_t, Tally> tallies;
+  while (query.next()) {
+    const Event event = query.event();
+    if (is_seen_by(event, observer)) tallies[event.client].add(event, query.integer(16));
+  }
+  return tallies;
+}
+
+std::string Ledger::generator() const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_, "SELECT DISTINCT generator FROM releases WHERE generator <> 'none' ORDER BY 1");
+  return query.next() ? query.text(0) : "none";
+}
+
+int64_t Ledger::rows() const {
+  const std::lock_guard lock(mutex_);
+  return rows_;
+}
+
+std::string Ledger::head() const {
+  const std::lock_guard lock(mutex_);
+  return head_;
+}
+
+void Ledger::verify_chain() const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_,
+                        fmt::format("SELECT {}, attempt, time, chain, id FROM releases ORDER BY id", kColumns));
+  std::string previous;
+  while (query.next()) {
+    const std::string chain = query.text(18);
+    if (link(previous, query.event(), query.integer(16), query.integer(17)) != chain) {
+      fail_user("the ledger {} has been tampered with: row {} is not what was written", name_, query.integer(19));
+    }
+    previous = chain;
+  }
 }
 
 }  // namespace sotto::privacy

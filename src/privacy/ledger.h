@@ -1,12 +1,19 @@
 // The ledger: one row per release, on disk before the release is used.
+//
+// Rows form a hash chain: each holds the SHA-256 of the one before it and of itself, and the file knows the last one.
+// Order is that of writing; the clock is written down for people and never trusted.
 #pragma once
 
+#include "privacy/guarantee.h"
 #include "privacy/release.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,53 +21,77 @@ struct sqlite3;
 
 namespace sotto::privacy {
 
-// One release as the ledger stores it.
-struct Event {
-  int64_t round = 0;
-  int64_t client = 0;
-  std::string observer;      // who sees it: server, clients, public
-  std::string what;          // what was released: model, prototypes, …
-  std::string mechanism;     // in-the-clear, …
-  std::string why_unproven;  // why no finite ε can be proven for it; empty if one can
-
-  bool operator==(const Event&) const = default;
+// A release was refused: it would have cost the client more than its budget. Nothing was computed or written.
+class BudgetSpent : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
-// Thread-safe. One writing process per file: a second one gets a UserError.
+// Thread-safe. One writing process per file: a second one gets a UserError. Reading beside a writer is fine.
 class Ledger {
  public:
-  // Opens or creates the file. An unreadable, truncated or foreign file is a UserError.
-  explicit Ledger(const std::filesystem::path& file);
+  enum class Mode { kWrite, kRead };
+
+  // Opens the file, or creates it (kWrite). An unreadable, truncated, shortened or foreign file is a UserError.
+  explicit Ledger(const std::filesystem::path& file, Mode mode = Mode::kWrite);
   // A ledger that lives in memory, for dry runs and benchmarks.
   Ledger();
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Writes the row. The same release again (same round, client, observer, what) spends nothing and gives the same
-  // receipt: a resumed round repeats its releases bit for bit.
-  Receipt spend(const Event& event);
+  // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes of
+  // the declared observer. Other terms than those the file holds are a UserError. variant = "paper" runs are held to
+  // what their paper claims to spend, all others to what can be proven; releases in the clear are outside any budget.
+  void agree(const config::PrivacyOptions& terms, const std::string& variant);
+  std::optional<config::PrivacyOptions> terms() const;
+
+  // Writes the row and pays for the release; BudgetSpent if the client cannot afford it. Ask before computing anything
+  // from private records. With replayed noise the same release again (same round, client, observer, what) spends
+  // nothing: it repeats itself bit for bit. With secure noise it is another release and costs again.
+  // `expected` is how many releases like this one the client will make in the whole run, if known: a hint for speed.
+  Receipt spend(const Event& event, int64_t expected = 1);
 
   // Makes all rows so far durable. A release may be acted on only after this returned.
   void commit();
 
   std::vector<Event> events() const;
-  // The distinct kinds of release, whoever made them and when: round and client are 0.
+  // The distinct kinds of release, whoever made them and when: only observer, what, mechanism and why_unproven are set.
   std::vector<Event> kinds() const;
-  // The distinct reasons for which no finite ε can be proven for what `observer` sees; empty if all releases are
-  // proven.
-  std::vector<std::string> unproven_reasons(const std::string& observer) const;
+  // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own key.
+  std::map<int64_t, Tally> tallies(const std::string& observer) const;
+  // secure, replay, or none if nothing was noised.
+  std::string generator() const;
+
+  int64_t rows() const;
+  // The last link of the chain.
+  std::string head() const;
+  // Recomputes the chain; a UserError names the first row that was changed.
+  void verify_chain() const;
 
  private:
-  void open(const std::string& name);
+  void open(const std::string& name, Mode mode);
+  void close();
   void execute(const char* sql) const;
+  void load();
+  void afford(const Event& event, int64_t expected);
+  std::string meta(const char* key) const;
+  void set_meta(const char* key, const std::string& value) const;
 
   struct Statement;
   std::string name_;
+  int lock_ = -1;
   sqlite3* database_ = nullptr;
   std::unique_ptr<Statement> insert_;
   std::unique_ptr<Statement> find_;
   bool in_transaction_ = false;
+  int64_t rows_ = 0;
+  std::string head_;
+  int64_t last_time_ = 0;
+  std::optional<config::PrivacyOptions> terms_;
+  bool by_claim_ = false;
+  std::map<int64_t, Tally> spent_;   // in the eyes of the declared observer
+  std::map<Tally, double> epsilon_;  // of tallies met so far
   mutable std::mutex mutex_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,13 +13,52 @@ namespace sotto::privacy {
 namespace {
 
 Event event(int64_t round, int64_t client) {
-  return {round, client, "server", "model", "in-the-clear", "why"};
+  return {.round = round,
+          .client = client,
+          .observer = "server",
+          .what = "model",
+          .mechanism = kClearMechanism,
+          .why_unproven = "why"};
+}
+
+Event gaussian(int64_t round, int64_t client, double multiplier) {
+  return {.round = round,
+          .client = client,
+          .observer = "server",
+          .what = "model",
+          .mechanism = kGaussianMechanism,
+          .noise = multiplier,
+          .sensitivity = 1.0,
+          .generator = "replay"};
+}
+
+config::PrivacyOptions terms(double epsilon) {
+  config::PrivacyOptions options;
+  options.epsilon = epsilon;
+  options.delta = 1e-5;
+  options.adjacency = "replace";
+  return options;
 }
 
 class LedgerFile : public ::testing::Test {
  protected:
   LedgerFile() { fs::create_directories(folder_); }
   ~LedgerFile() override { fs::remove_all(folder_); }
+
+  void change(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+
+  // Three committed rows.
+  void write_rows() const {
+    Ledger ledger(file_);
+    for (int64_t client = 0; client < 3; ++client) ledger.spend(gaussian(1, client, 4.0));
+    ledger.commit();
+  }
+
   const fs::path folder_ = fs::temp_directory_path() / fmt::format("sotto-ledger-{}", ::getpid());
   const fs::path file_ = folder_ / "ledger.sqlite";
 };
@@ -27,9 +67,13 @@ TEST_F(LedgerFile, KeepsRowsAcrossReopening) {
   {
     Ledger ledger(file_);
     ledger.spend(event(1, 2));
+    ledger.spend(gaussian(1, 3, 2.5));
     ledger.commit();
   }
-  EXPECT_THAT(Ledger(file_).events(), ::testing::ElementsAre(event(1, 2)));
+  const Ledger ledger(file_);
+  EXPECT_THAT(ledger.events(), ::testing::ElementsAre(event(1, 2), gaussian(1, 3, 2.5)));
+  EXPECT_EQ(ledger.rows(), 2);
+  ledger.verify_chain();
 }
 
 TEST_F(LedgerFile, CommittedRowsSurviveAKilledProcess) {
@@ -42,38 +86,193 @@ TEST_F(LedgerFile, CommittedRowsSurviveAKilledProcess) {
     ::_exit(0);
   }
   ::waitpid(child, nullptr, 0);
-  EXPECT_THAT(Ledger(file_).events(), ::testing::ElementsAre(event(1, 1)));
+  const Ledger ledger(file_);
+  EXPECT_THAT(ledger.events(), ::testing::ElementsAre(event(1, 1)));
+  ledger.verify_chain();
 }
 
 TEST_F(LedgerFile, TheSameReleaseAgainSpendsNothing) {
   Ledger ledger(file_);
-  const Receipt first = ledger.spend(event(1, 2));
-  const Receipt other = ledger.spend(event(1, 3));
-  const Receipt again = ledger.spend(event(1, 2));
-  EXPECT_EQ(first.row(), again.row());
-  EXPECT_NE(first.row(), other.row());
+  const int64_t first = ledger.spend(event(1, 2)).row();
+  const int64_t other = ledger.spend(event(1, 3)).row();
+  EXPECT_EQ(ledger.spend(event(1, 2)).row(), first);
+  EXPECT_NE(first, other);
   EXPECT_EQ(ledger.events().size(), 2U);
+}
+
+// After a crash secure noise is drawn anew: what was sent before may be known, so both count.
+TEST_F(LedgerFile, ASecureReleaseAgainIsPaidAgain) {
+  Ledger ledger(file_);
+  Event secure = gaussian(1, 2, 4.0);
+  secure.generator = "secure";
+  ledger.spend(secure);
+  ledger.spend(secure);
+  EXPECT_EQ(ledger.events().size(), 2U);
+  EXPECT_EQ(ledger.generator(), "secure");
 }
 
 TEST_F(LedgerFile, AnotherReleaseInTheSamePlaceIsRefused) {
   Ledger ledger(file_);
   ledger.spend(event(1, 2));
-  Event changed = event(1, 2);
-  changed.mechanism = "gaussian";
-  EXPECT_THROW(ledger.spend(changed), UserError);
+  EXPECT_THROW(ledger.spend(gaussian(1, 2, 1.0)), UserError);
 }
 
 TEST_F(LedgerFile, ForeignAndTruncatedFilesAreUserErrors) {
   write_file_atomically(file_, "this is not a database, however long the text may be");
   EXPECT_THROW(Ledger ledger(file_), UserError);
   EXPECT_THROW(Ledger ledger(folder_ / "missing" / "ledger.sqlite"), UserError);
+  EXPECT_THROW(Ledger(folder_ / "missing.sqlite", Ledger::Mode::kRead), UserError);
+  fs::remove(file_);
+  write_rows();
+  fs::resize_file(file_, fs::file_size(file_) / 2);
+  EXPECT_THROW(Ledger(file_).verify_chain(), UserError);
 }
 
-TEST_F(LedgerFile, ASecondWriterIsRefused) {
+TEST_F(LedgerFile, ChangedRowsAreFound) {
+  write_rows();
+  change("UPDATE releases SET noise = 400 WHERE client = 1");
+  const Ledger ledger(file_);
+  try {
+    ledger.verify_chain();
+    FAIL() << "a changed row went unnoticed";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("row 2"));
+  }
+}
+
+TEST_F(LedgerFile, RemovedRowsAreFound) {
+  write_rows();
+  change("DELETE FROM releases WHERE client = 2");
+  EXPECT_THROW(Ledger ledger(file_), UserError);
+}
+
+TEST_F(LedgerFile, AnOlderFormatIsNamed) {
+  write_rows();
+  change("PRAGMA user_version = 1");
+  EXPECT_THROW(Ledger ledger(file_), UserError);
+}
+
+TEST_F(LedgerFile, ASecondWriterIsRefusedAndAReaderIsNot) {
   Ledger first(file_);
   first.spend(event(1, 1));
   first.commit();
   EXPECT_THROW(Ledger second(file_), UserError);
+  EXPECT_EQ(Ledger(file_, Ledger::Mode::kRead).events().size(), 1U);
+}
+
+TEST_F(LedgerFile, TheClockIsNotTrusted) {
+  write_rows();
+  change("UPDATE releases SET time = 99999999999 WHERE client = 2");
+  Ledger ledger(file_);
+  ledger.spend(gaussian(2, 0, 4.0));
+  EXPECT_EQ(ledger.events().back().round, 2) << "rows keep their order though the clock went backwards";
+}
+
+TEST(Budget, IsNeverExceeded) {
+  Ledger ledger;
+  ledger.agree(terms(1.0), "sound");
+  const double multiplier = 10.0;
+  int64_t rounds = 0;
+  EXPECT_THROW(
+      {
+        for (rounds = 0; rounds < 1000; ++rounds) ledger.spend(gaussian(rounds, 7, multiplier));
+      },
+      BudgetSpent);
+  EXPECT_EQ(ledger.events().size(), static_cast<size_t>(rounds)) << "the refused release left no row";
+  EXPECT_GT(rounds, 1);
+  const Tally spent = ledger.tallies("server").at(7);
+  EXPECT_LE(spent.proven(1e-5), 1.0);
+  Tally more = spent;
+  more.add(gaussian(0, 7, multiplier));
+  EXPECT_GT(more.proven(1e-5), 1.0) << "all that fits was allowed";
+  ledger.spend(gaussian(1, 8, multiplier));
+}
+
+TEST(Budget, BelongsToTheClient) {
+  Ledger ledger;
+  config::PrivacyOptions options = terms(1.0);
+  options.budgets = {0.1, 10.0};
+  ledger.agree(options, "sound");
+  EXPECT_THROW(ledger.spend(gaussian(1, 0, 4.0)), BudgetSpent);
+  ledger.spend(gaussian(1, 1, 4.0));
+  EXPECT_THROW(ledger.spend(gaussian(1, 2, 4.0)), BudgetSpent);
+}
+
+TEST(Budget, AReleaseForEveryoneCountsForEveryone) {
+  Ledger ledger;
+  ledger.agree(terms(1.0), "sound");
+  ledger.spend(gaussian(1, 3, 5.0));
+  const Event everyone = gaussian(1, kEveryone, 5.0);
+  ledger.spend(everyone);
+  EXPECT_THROW(ledger.spend(gaussian(2, 3, 5.0)), BudgetSpent);
+  ledger.spend(gaussian(2, 4, 5.0));
+}
+
+TEST(Budget, SurvivesReopening) {
+  const fs::path file = fs::temp_directory_path() / fmt::format("sotto-budget-{}.sqlite", ::getpid());
+  {
+    Ledger ledger(file);
+    ledger.agree(terms(1.0), "sound");
+    ledger.spend(gaussian(1, 0, 4.0));
+    ledger.commit();
+  }
+  {
+    Ledger ledger(file);
+    EXPECT_THROW(ledger.spend(gaussian(2, 0, 4.0)), BudgetSpent);
+    EXPECT_THROW(ledger.agree(terms(50.0), "sound"), UserError) << "terms cannot be raised behind a client's back";
+  }
+  fs::remove(file);
+  fs::remove(file.string() + "-wal");
+  fs::remove(file.string() + "-shm");
+}
+
+TEST(Budget, APaperVariantIsHeldToItsOwnClaim) {
+  Event loud = gaussian(1, 0, 0.5);
+  loud.claimed_multiplier = 100.0;
+  Ledger sound, paper;
+  sound.agree(terms(1.0), "sound");
+  paper.agree(terms(1.0), "paper");
+  EXPECT_THROW(sound.spend(loud), BudgetSpent);
+  paper.spend(loud);
+  const Guarantee guarantee = paper.tallies("server").at(0).guarantee(1e-5);
+  EXPECT_LT(guarantee.claimed, 0.1);
+  EXPECT_GT(guarantee.proven, 5.0);
+}
+
+TEST(Observers, OnlyTheServerSeesWhatItWasTrustedWith) {
+  Ledger ledger;
+  ledger.spend({.round = 1,
+                .client = 0,
+                .observer = "server",
+                .what = "update",
+                .mechanism = kTrustedMechanism,
+                .why_unproven = kTrustedReason});
+  Event released = gaussian(1, 0, 4.0);
+  released.observer = "clients";
+  ledger.spend(released);
+  EXPECT_TRUE(std::isinf(ledger.tallies("server").at(0).proven(1e-5)));
+  EXPECT_TRUE(std::isfinite(ledger.tallies("clients").at(0).proven(1e-5)));
+  EXPECT_TRUE(std::isfinite(ledger.tallies("public").at(0).proven(1e-5)));
+}
+
+TEST(Tally, ExactCompositionDoesNotDependOnOrder) {
+  Tally one, two;
+  for (const double z : {4.0, 8.0, 4.0}) one.add(gaussian(0, 0, z));
+  for (const double z : {8.0, 4.0, 4.0}) two.add(gaussian(0, 0, z));
+  EXPECT_EQ(one.proven(1e-5), two.proven(1e-5));
+  EXPECT_FALSE(one < two);
+  EXPECT_FALSE(two < one);
+}
+
+TEST(Tally, TheNoisesFinitePrecisionCostsDelta) {
+  Event exact = gaussian(0, 0, 4.0), rough = exact;
+  rough.slack = 5e-6;
+  Tally a, b, c;
+  a.add(exact);
+  b.add(rough);
+  c.add(rough, 3);
+  EXPECT_GT(b.proven(1e-5), a.proven(1e-5));
+  EXPECT_TRUE(std::isinf(c.proven(1e-5))) << "δ is used up";
 }
 
 }  // namespace

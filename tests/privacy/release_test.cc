@@ -1,12 +1,15 @@
 #include "privacy/release.h"
 
+#include "base/error.h"
 #include "base/safetensors.h"
+#include "privacy/access.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <type_traits>
 
 namespace sotto::privacy {
@@ -42,16 +45,64 @@ static_assert(!std::is_constructible_v<Receipt, int64_t>);
 static_assert(!std::is_convertible_v<PrivateState, Upload>);
 static_assert(!std::is_convertible_v<Contribution, Upload>);
 
+// Bounded values are as private as they were; only a trusted server, declared as such, gets to read them.
+static_assert(!HasReadableValues<Bounded>);
+static_assert(!CanBeWritten<Bounded>);
+static_assert(!CanBeWrittenThroughValues<Bounded>);
+static_assert(!std::is_copy_constructible_v<Bounded>);
+static_assert(!std::is_constructible_v<Bounded, NamedTensors, std::vector<Group>, Norm>);
+static_assert(!std::is_convertible_v<Bounded, Upload>);
+static_assert(!std::is_constructible_v<Trusted<Bounded>, Bounded, Receipt>);
+static_assert(!std::is_default_constructible_v<TrustedServer>);
+static_assert(CanBeWrittenThroughValues<Upload>);
+static_assert(std::is_convertible_v<Trusted<Bounded>, Upload>);
+static_assert(!std::is_copy_constructible_v<Receipt>);
+
 TEST(InTheClear, ReleasesTheValuesAndSaysWhyInTheLedger) {
   Ledger ledger;
   const at::Tensor value = at::arange(4, at::kFloat);
   const Release release =
-      in_the_clear(Contribution({{"weight", value}}), {ledger, 3, 7}, "model", "a baseline without privacy");
+      in_the_clear(Contribution({{"weight", value}}), {.ledger = ledger, .round = 3, .client = 7}, "model", "a baseline without privacy");
   EXPECT_TRUE(at::equal(release.values()[0].value, value));
   ASSERT_EQ(ledger.events().size(), 1U);
-  EXPECT_EQ(ledger.events()[0], (Event{3, 7, "server", "model", "in-the-clear", "a baseline without privacy"}));
-  EXPECT_EQ(ledger.unproven_reasons("server"), (std::vector<std::string>{"a baseline without privacy"}));
-  EXPECT_TRUE(ledger.unproven_reasons("clients").empty());
+  const Event event = ledger.events()[0];
+  EXPECT_EQ(event.round, 3);
+  EXPECT_EQ(event.client, 7);
+  EXPECT_EQ(event.mechanism, kClearMechanism);
+  const Guarantee guarantee = ledger.tallies("server").at(7).guarantee(1e-5);
+  EXPECT_TRUE(std::isinf(guarantee.proven));
+  EXPECT_EQ(guarantee.why_unproven, (std::vector<std::string>{"a baseline without privacy"}));
+}
+
+TEST(TrustedServer, MustBeDeclared) {
+  config::RunSpec spec;
+  EXPECT_THROW(TrustedServer::declared_by(spec), UserError);
+  spec.privacy = config::PrivacyOptions{};
+  EXPECT_THROW(TrustedServer::declared_by(spec), UserError);
+  spec.privacy->observer = "clients";
+  TrustedServer::declared_by(spec);
+}
+
+TEST(BoundedSum, AddsAndStartsAnew) {
+  config::RunSpec spec;
+  spec.privacy = config::PrivacyOptions{};
+  spec.privacy->observer = "public";
+  const TrustedServer server = TrustedServer::declared_by(spec);
+  const Neighbours clients{Adjacency::kAddRemove, Unit::kClient};
+  Ledger ledger;
+  BoundedSum sum({{"x", at::full({2}, 9.0)}}, {{"g", 1, 2, 10.0}});
+  const auto add = [&](double value, int64_t client) {
+    sum.add(hand_over(clip_whole(Contribution({{"x", at::full({2}, value)}}), {{"g", 1, 10.0}}, clients), server,
+                      {.ledger = ledger, .round = 1, .client = client}, "update"));
+  };
+  add(1.0, 0);
+  add(2.0, 1);
+  EXPECT_EQ(sum.count(), 2);
+  const auto total = [](const Bounded& bounded) { return Access::values(bounded)[0].value.sum().item<double>(); };
+  EXPECT_EQ(total(sum.take()), 6.0);
+  EXPECT_EQ(total(sum.take()), 0.0) << "a round in which nobody took part";
+  add(5.0, 2);
+  EXPECT_EQ(total(sum.take()), 10.0);
 }
 
 }  // namespace

@@ -30,9 +30,15 @@ class InProcessTransport : public Transport {
   Reply work(int64_t round, int64_t client, const methods::Broadcast& broadcast, methods::ClientMethod& method) {
     Reply reply;
     reply.client = client;
-    const methods::StepContext context{setup_.spec.seed, {ledger_, round, client}};
+    const methods::StepContext context{setup_.spec.seed, release_context(setup_, ledger_, round, client)};
     privacy::PrivateState state = states_.get(client);
-    methods::StepResult result = method.step(broadcast, setup_.partition->shard(client), state, context);
+    methods::StepResult result;
+    try {
+      result = method.step(broadcast, setup_.partition->shard(client), state, context);
+    } catch (const privacy::BudgetSpent& refusal) {
+      reply.abstained = refusal.what();
+      return reply;
+    }
     reply.report = result.report;
     if (result.report.diverged) {
       reply.failure = "training diverged: the loss or a weight is not finite";
@@ -50,6 +56,17 @@ class InProcessTransport : public Transport {
 };
 
 }  // namespace
+
+privacy::ReleaseContext release_context(const Setup& setup, privacy::Ledger& ledger, int64_t round, int64_t client) {
+  const bool secure = setup.spec.privacy && setup.spec.privacy->noise == "secure";
+  return {.ledger = ledger,
+          .round = round,
+          .client = client,
+          .noise = secure ? privacy::NoiseKind::kSecure : privacy::NoiseKind::kReplay,
+          .seed = setup.spec.seed,
+          .participations =
+              client == privacy::kEveryone ? setup.spec.rounds : setup.participations[static_cast<size_t>(client)]};
+}
 
 Workers make_workers(const Setup& setup, int threads) {
   Workers workers;

@@ -16,6 +16,7 @@ struct Reply {
   int64_t client = 0;
   std::optional<privacy::Upload> upload;
   std::string failure;          // one line; empty if the client did its work
+  std::string abstained;        // why the client took no part: its budget is spent
   methods::LocalReport report;  // simulation only
 };
 

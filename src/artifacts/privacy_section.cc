@@ -1,0 +1,83 @@
+#include "artifacts/privacy_section.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace sotto::artifacts {
+namespace {
+
+using nlohmann::json;
+using privacy::Guarantee;
+
+// Without [privacy] nothing is noised, and any δ gives the same answer.
+constexpr double kAnyDelta = 1e-5;
+
+// min, median and max, or null if somebody has no finite ε.
+json spread(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  if (values.empty() || !std::isfinite(values.back())) return nullptr;
+  const size_t middle = values.size() / 2;
+  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return {{"min", values.front()}, {"median", median}, {"max", values.back()}};
+}
+
+json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {
+  const double delta = spec.privacy ? spec.privacy->delta : kAnyDelta;
+  std::vector<double> claimed, proven;
+  std::set<std::string> reasons;
+  for (const Guarantee& client : guarantees(ledger, observer, spec.data.clients, delta)) {
+    claimed.push_back(client.claimed);
+    proven.push_back(client.proven);
+    reasons.insert(client.why_unproven.begin(), client.why_unproven.end());
+  }
+  json row = {{"observer", observer}, {"claimed_epsilon", spread(claimed)}, {"proven_epsilon", spread(proven)}};
+  row["why_unproven"] = nullptr;
+  if (row["proven_epsilon"].is_null()) {
+    row["why_unproven"] =
+        reasons.empty() ? "the noise's finite precision alone exceeds δ"
+                        : join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ");
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
+                                  double delta) {
+  const std::map<int64_t, privacy::Tally> tallies = ledger.tallies(observer);
+  const auto tally_of = [&](int64_t client) {
+    const auto found = tallies.find(client);
+    return found == tallies.end() ? privacy::Tally() : found->second;
+  };
+  const privacy::Tally everyone = tally_of(privacy::kEveryone);
+  std::map<privacy::Tally, Guarantee> known;
+  std::vector<Guarantee> result;
+  for (int64_t client = 0; client < clients; ++client) {
+    privacy::Tally spent = tally_of(client);
+    spent.add(everyone);
+    auto place = known.find(spent);
+    if (place == known.end()) place = known.emplace(spent, spent.guarantee(delta)).first;
+    result.push_back(place->second);
+  }
+  return result;
+}
+
+json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {
+  const std::string declared = spec.privacy ? spec.privacy->observer : "server";
+  json section = observer_row(spec, ledger, declared);
+  section["delta"] = spec.privacy ? json(spec.privacy->delta) : json(nullptr);
+  section["adjacency"] = spec.privacy ? json(spec.privacy->adjacency) : json(nullptr);
+  section["unit"] = spec.privacy ? json(spec.privacy->unit) : json(nullptr);
+  section["observers"] = json::array();
+  for (const char* observer : {"server", "clients", "public"}) {
+    section["observers"].push_back(observer_row(spec, ledger, observer));
+  }
+  section["ledger_rows"] = ledger.rows();
+  section["ledger_head"] = ledger.head();
+  return section;
+}
+
+}  // namespace sotto::artifacts

@@ -1,0 +1,22 @@
+// What a run has cost its clients in privacy: the `privacy` part of summary.json.
+#pragma once
+
+#include "config/run_spec.h"
+#include "privacy/ledger.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sotto::artifacts {
+
+// What clients 0 … clients-1 have spent in the eyes of `observer`, at δ.
+std::vector<privacy::Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
+                                           double delta);
+
+// Fields as documented in docs/run-directory.md.
+nlohmann::json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger);
+
+}  // namespace sotto::artifacts

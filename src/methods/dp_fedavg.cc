@@ -1,0 +1,263 @@
+#include "methods/dp_fedavg.h"
+
+#include "base/error.h"
+#include "methods/local_trainer.h"
+#include "methods/options.h"
+#include "methods/requirements.h"
+#include "privacy/calibration.h"
+#include "privacy/mechanisms/gaussian.h"
+#include "privacy/mechanisms/quantile.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto::methods {
+namespace {
+
+constexpr const char* kUpdate = "update";
+constexpr const char* kClipName = "clip";
+
+struct Options {
+  double clip = 1.0;
+  double server_lr = 1.0;
+  std::optional<privacy::QuantileOptions> quantile;
+};
+
+Options read_common(config::Section& section, double clip) {
+  Options o;
+  o.clip = section.number("clip", clip, config::kPositive);
+  o.server_lr = section.number("server_lr", o.server_lr, config::kPositive);
+  return o;
+}
+
+Options read_fixed(config::Section& section) {
+  return read_common(section, 1.0);
+}
+
+Options read_adaptive(config::Section& section) {
+  Options o = read_common(section, 0.1);
+  o.quantile = privacy::read_quantile_options(section);
+  return o;
+}
+
+using Reader = Options (*)(config::Section&);
+
+// How the noise of a round is drawn and paid for.
+struct Terms {
+  privacy::Neighbours neighbours;
+  double expected_cohort = 0;
+  double sampling_rate = 1;
+  int64_t times = 0;      // releases that a client is part of, at most
+  bool everyone = false;  // every client pays for every round; otherwise those of the cohort do
+  double noise_multiplier = 0;
+};
+
+Terms terms_of(const MethodContext& context) {
+  const config::RunSpec& spec = context.spec;
+  const config::PrivacyOptions& privacy = require_privacy(spec, "client");
+  Terms terms;
+  terms.neighbours = privacy::neighbours_of(privacy);
+  const auto clients = static_cast<double>(spec.data.clients);
+  terms.expected_cohort = spec.federation.cohort == 0 ? clients : static_cast<double>(spec.federation.cohort);
+  const bool all = terms.expected_cohort == clients;
+  terms.everyone = all || spec.federation.sampling == "poisson";
+  terms.sampling_rate = terms.everyone ? terms.expected_cohort / clients : 1.0;
+  terms.times = terms.everyone ? spec.rounds
+                               : *std::max_element(context.participations.begin(), context.participations.end());
+  const double least = privacy.budgets.empty()
+                           ? privacy.epsilon
+                           : *std::min_element(privacy.budgets.begin(), privacy.budgets.end());
+  terms.noise_multiplier = privacy::noise_multiplier_for(least, privacy.delta, terms.times, terms.sampling_rate,
+                                                         terms.neighbours.adjacency);
+  return terms;
+}
+
+std::vector<privacy::ClipRule> rules_for(double clip, bool adaptive) {
+  std::vector<privacy::ClipRule> rules = {{kUpdate, 1, clip}};
+  if (adaptive) rules.push_back(privacy::below_rule());
+  return rules;
+}
+
+privacy::GroupwiseGaussian mechanism_for(const Options& options, const Terms& terms, double clip, int64_t coordinates) {
+  std::vector<privacy::Group> groups = {
+      {kUpdate, 1, coordinates, privacy::sum_sensitivity(clip, terms.neighbours.adjacency)}};
+  std::vector<double> weights = {1.0};
+  if (options.quantile) {
+    const privacy::ClipRule rule = privacy::below_rule();
+    groups.push_back({rule.name, 1, 1, privacy::sum_sensitivity(rule.bound, terms.neighbours.adjacency)});
+    const double share = privacy::below_weight(*options.quantile, terms.noise_multiplier, terms.expected_cohort);
+    weights = {1.0 - share, share};
+  }
+  return privacy::GroupwiseGaussian::calibrated(terms.noise_multiplier, std::move(groups), std::move(weights));
+}
+
+class Client : public ClientMethod {
+ public:
+  Client(const MethodContext& context, Options options)
+      : trainer_(context),
+        options_(std::move(options)),
+        server_(privacy::TrustedServer::declared_by(context.spec)),
+        neighbours_(privacy::neighbours_of(require_privacy(context.spec, "client"))) {
+    require_no_batch_statistics(trainer_.model());
+  }
+
+  StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
+                  const StepContext& context) override {
+    select(broadcast, state);
+    const at::Tensor anchor = trainer_.flat().shared().clone();
+    StepResult result;
+    result.report = trainer_.train(shard, context);
+    if (result.report.diverged) return result;
+    if (!trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
+    const at::Tensor update = trainer_.flat().shared() - anchor;
+    const double clip = options_.quantile ? find_tensor(broadcast.values, kClipName).item<double>() : options_.clip;
+    NamedTensors values = {{kUpdate, update}};
+    if (options_.quantile) values.push_back(privacy::below(update.norm().item<double>(), clip));
+    auto bounded = privacy::clip_whole(privacy::Contribution(std::move(values)),
+                                       rules_for(clip, options_.quantile.has_value()), neighbours_);
+    result.upload = privacy::hand_over(std::move(bounded), server_, context.release, kUpdate);
+    return result;
+  }
+
+  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
+    NamedTensors parameters = trainer_.model().shared_parameters();
+    for (auto& [name, value] : parameters) value.detach().copy_(find_tensor(broadcast.values, name));
+    copy_values(trainer_.personal(), state.empty() ? trainer_.initial_personal() : state.values());
+  }
+
+  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  NamedTensors selected_weights() const override { return trainer_.model().state(); }
+
+ private:
+  LocalTrainer trainer_;
+  Options options_;
+  privacy::TrustedServer server_;
+  privacy::Neighbours neighbours_;
+};
+
+class Server : public ServerMethod {
+ public:
+  Server(const MethodContext& context, Options options)
+      : options_(std::move(options)),
+        terms_(terms_of(context)),
+        model_(initial_model(context)),
+        flat_(*model_),
+        clip_(options_.clip) {
+    reset_sum();
+  }
+
+  Broadcast open() override { return broadcast(0); }
+
+  void accept(const privacy::Upload& upload) override {
+    SOTTO_INVARIANT(upload.trusted() != nullptr);
+    sum_->add(*upload.trusted());
+  }
+
+  Broadcast aggregate(const RoundContext& context) override {
+    const auto mechanism = mechanism_for(options_, terms_, clip_, flat_.shared().numel());
+    auto event = mechanism.event(context.release, terms_.neighbours, kModel, "clients");
+    event.sampling_rate = terms_.sampling_rate;
+    std::optional<privacy::Receipt> receipt;
+    if (terms_.everyone) {
+      receipt = context.release.ledger.spend(event, terms_.times);
+    } else {
+      for (const int64_t client : context.cohort) {
+        event.client = client;
+        receipt = context.release.ledger.spend(event, terms_.times);
+      }
+    }
+    if (!receipt) return broadcast(context.round());
+    privacy::NoiseSource noise = context.release.noise_source(kModel);
+    const privacy::Release release = mechanism.randomise(sum_->take(), std::move(*receipt), noise);
+    flat_.shared().add_(find_tensor(release.values(), kUpdate), options_.server_lr / terms_.expected_cohort);
+    if (options_.quantile) {
+      clip_ = privacy::next_bound(*options_.quantile, clip_, release.values().back().value, terms_.expected_cohort);
+      reset_sum();
+    }
+    return broadcast(context.round());
+  }
+
+  void restore(const Broadcast& last, const NamedTensors&) override {
+    NamedTensors parameters = model_->shared_parameters();
+    for (auto& [name, value] : parameters) value.detach().copy_(find_tensor(last.values, name));
+    if (options_.quantile) clip_ = find_tensor(last.values, kClipName).item<double>();
+    reset_sum();
+  }
+
+  static constexpr const char* kModel = "model";
+
+ private:
+  void reset_sum() {
+    NamedTensors like = {{kUpdate, flat_.shared()}};
+    if (options_.quantile) like.push_back(privacy::below(0.0, clip_));
+    sum_.emplace(like, mechanism_for(options_, terms_, clip_, flat_.shared().numel()).groups());
+  }
+
+  Broadcast broadcast(int64_t round) const {
+    Broadcast next{round, clone(model_->shared_parameters())};
+    if (options_.quantile) next.values.push_back({kClipName, at::scalar_tensor(clip_, at::kDouble)});
+    return next;
+  }
+
+  Options options_;
+  Terms terms_;
+  std::shared_ptr<models::Model> model_;
+  models::FlatParameters flat_;
+  double clip_;
+  std::optional<privacy::BoundedSum> sum_;
+};
+
+ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Options& options) {
+  privacy::TrustedServer::declared_by(context.spec);
+  const Terms terms = terms_of(context);
+  const int64_t coordinates = total_elements(initial_model(context)->shared_parameters());
+  const auto mechanism = mechanism_for(options, terms, options.clip, coordinates);
+  privacy::Ledger unused;
+  auto event = mechanism.event({.ledger = unused}, terms.neighbours, Server::kModel, "clients");
+  event.sampling_rate = terms.sampling_rate;
+  return {{.event = {.observer = "server",
+                     .what = kUpdate,
+                     .mechanism = privacy::kTrustedMechanism,
+                     .why_unproven = privacy::kTrustedReason},
+           .how_often = "once per participation",
+           .times = client.participations},
+          {.event = event,
+           .how_often = terms.everyone ? "every round" : "every round, for those who take part",
+           .times = terms.everyone ? terms.times : client.participations,
+           .coordinates = coordinates,
+           .bound = options.clip * terms.expected_cohort,
+           .noise_stddev = mechanism.noise_stddev(0),
+           .summands = static_cast<double>(context.spec.rounds)}};
+}
+
+MethodEntry entry(std::string name, std::string what, std::string citation, Reader read) {
+  const auto options = [read](const MethodContext& context) { return options_of(context.spec, read); };
+  return {.name = std::move(name),
+          .what = std::move(what),
+          .citation = std::move(citation),
+          .read_options = [read](config::Section& section) { read(section); },
+          .plan = [options](const MethodContext& context,
+                            const ClientFacts& client) { return plan(context, client, options(context)); },
+          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
+          .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
+          .make_client = [options](const MethodContext& context)
+              -> std::unique_ptr<ClientMethod> { return std::make_unique<Client>(context, options(context)); },
+          .make_server = [options](const MethodContext& context)
+              -> std::unique_ptr<ServerMethod> { return std::make_unique<Server>(context, options(context)); }};
+}
+
+}  // namespace
+
+MethodEntry dp_fedavg() {
+  return entry("dp-fedavg", "a trusted server adds noise to the sum of clipped updates: client-level privacy",
+               "McMahan et al., ICLR 2018", read_fixed);
+}
+
+MethodEntry adaptive_quantile_clipping() {
+  return entry("aqc", "dp-fedavg whose clipping bound follows a private quantile of the updates' norms",
+               "Andrew et al., NeurIPS 2021", read_adaptive);
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,22 @@
+#include "methods/loudness.h"
+
+#include <cmath>
+
+namespace sotto::methods {
+namespace {
+
+constexpr double kUseful = 0.05;
+constexpr double kMarginal = 0.3;
+
+}  // namespace
+
+Loudness loudness(const PlannedRelease& release) {
+  Loudness l;
+  l.per_coordinate = release.noise_stddev / release.bound;
+  l.in_norm = l.per_coordinate * std::sqrt(static_cast<double>(release.coordinates));
+  l.over_run = l.in_norm / std::sqrt(release.summands);
+  l.verdict = l.over_run < kUseful ? "useful" : l.over_run < kMarginal ? "marginal" : "drowned";
+  return l;
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,111 @@
+#include "privacy/bounded.h"
+
+#include "base/error.h"
+#include "privacy/access.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace sotto::privacy {
+namespace {
+
+// Scaling rounds; this much smaller, and a clipped vector's true norm is within its bound.
+constexpr double kShrink = 1.0 - 1e-6;
+
+void check_rules(const NamedTensors& values, const std::vector<ClipRule>& rules) {
+  int64_t covered = 0;
+  for (const ClipRule& rule : rules) {
+    if (!(rule.bound > 0) || !std::isfinite(rule.bound)) {
+      fail_user("the clipping bound of '{}' is {}; it must be a positive number", rule.name, rule.bound);
+    }
+    covered += rule.tensors;
+  }
+  SOTTO_INVARIANT(covered == static_cast<int64_t>(values.size()));
+}
+
+at::Tensor vector_norm(const at::Tensor& rows, Norm norm) {
+  return norm == Norm::kL1 ? rows.abs().sum(1, false, at::kDouble) : rows.square().sum(1, false, at::kDouble);
+}
+
+// The factor that brings each row of a group's tensors, taken together, to norm ≤ bound; 0 for non-finite rows.
+at::Tensor clip_factors(const std::vector<at::Tensor>& rows, double bound, Norm norm) {
+  at::Tensor total = at::zeros({rows.front().size(0)}, at::kDouble);
+  for (const at::Tensor& part : rows) total += vector_norm(part, norm);
+  if (norm == Norm::kL2) total = total.sqrt();
+  const at::Tensor factor = (bound * kShrink / total).clamp_max(1.0);
+  return at::where(at::isfinite(total), factor, at::zeros_like(factor));
+}
+
+// rows · factor, where a factor of 0 wins over NaN and ∞.
+at::Tensor scaled_rows(const at::Tensor& rows, const at::Tensor& factor) {
+  const at::Tensor column = factor.to(rows.scalar_type()).unsqueeze(1);
+  return at::where(column > 0, rows * column, at::zeros({}, rows.options()));
+}
+
+std::vector<at::Tensor> as_rows(const NamedTensors& values, size_t first, int64_t count, bool whole) {
+  std::vector<at::Tensor> rows;
+  for (size_t i = first; i < first + static_cast<size_t>(count); ++i) {
+    const at::Tensor& value = values[i].value;
+    rows.push_back(whole ? value.reshape({1, -1}) : value.reshape({value.size(0), -1}));
+  }
+  return rows;
+}
+
+Bounded clip(NamedTensors& values, const std::vector<ClipRule>& rules, Norm norm, bool whole, double divisor,
+             double sensitivity_per_bound) {
+  check_rules(values, rules);
+  std::vector<Group> groups;
+  size_t first = 0;
+  for (const ClipRule& rule : rules) {
+    Group group{rule.name, rule.tensors, 0, rule.bound * sensitivity_per_bound};
+    if (rule.tensors > 0) {
+      const auto rows = as_rows(values, first, rule.tensors, whole);
+      const at::Tensor factor = clip_factors(rows, rule.bound, norm);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        at::Tensor& value = values[first + i].value;
+        const auto shape = whole ? value.sizes().vec() : value.sizes().slice(1).vec();
+        value = scaled_rows(rows[i], factor).sum(0).div_(divisor).reshape(shape);
+        group.coordinates += value.numel();
+      }
+    }
+    first += static_cast<size_t>(rule.tensors);
+    groups.push_back(std::move(group));
+  }
+  return Access::bounded(std::move(values), std::move(groups), norm);
+}
+
+}  // namespace
+
+Bounded clip_each(Contribution&& per_record, const std::vector<ClipRule>& rules, double divisor, Adjacency adjacency,
+                  Norm norm) {
+  SOTTO_INVARIANT(divisor > 0 && norm != Norm::kMax);
+  return clip(Access::values(per_record), rules, norm, false, divisor, sum_sensitivity(1.0, adjacency) / divisor);
+}
+
+Bounded clip_whole(Contribution&& whole, const std::vector<ClipRule>& rules, const Neighbours& neighbours, Norm norm) {
+  SOTTO_INVARIANT(norm != Norm::kMax);
+  const double factor = neighbours.unit == Unit::kRecord ? 2.0 : sum_sensitivity(1.0, neighbours.adjacency);
+  return clip(Access::values(whole), rules, norm, true, 1.0, factor);
+}
+
+Bounded clamp_each(Contribution&& scores, double high) {
+  SOTTO_INVARIANT(high > 0 && std::isfinite(high));
+  NamedTensors& values = Access::values(scores);
+  Group group{"scores", static_cast<int64_t>(values.size()), total_elements(values), high};
+  for (auto& [name, value] : values) value = value.nan_to_num(0.0).clamp(0.0, high);
+  return Access::bounded(std::move(values), {std::move(group)}, Norm::kMax);
+}
+
+Bounded count_each(Contribution&& labels, int64_t classes, Adjacency adjacency) {
+  NamedTensors& values = Access::values(labels);
+  SOTTO_INVARIANT(values.size() == 1 && classes > 0);
+  const at::Tensor counts = at::bincount(values[0].value.reshape({-1}), {}, classes);
+  SOTTO_INVARIANT(counts.numel() == classes);
+  double sensitivity = 1.0;
+  if (adjacency == Adjacency::kReplace) sensitivity = std::sqrt(2.0);
+  if (adjacency == Adjacency::kReplaceSameLabel) sensitivity = 0.0;
+  return Access::bounded({{values[0].name, counts}}, {{"counts", 1, classes, sensitivity}}, Norm::kL2);
+}
+
+}  // namespace sotto::privacy

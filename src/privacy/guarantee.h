@@ -1,0 +1,48 @@
+// What releases cost together.
+#pragma once
+
+#include "privacy/accounting/accountant.h"
+#include "privacy/event.h"
+
+#include <string>
+#include <vector>
+
+namespace sotto::privacy {
+
+// ε at a stated δ, for one client and one observer.
+struct Guarantee {
+  double claimed = 0;                     // from the multipliers the method's paper claims
+  double proven = 0;                      // from the noise that was added; ∞ if there is none
+  std::vector<std::string> why_unproven;  // not empty if proven is ∞ for a reason of its own
+};
+
+// Whether `observer` gets to see a release: the server sees everything; what it was trusted with, nobody else does.
+bool is_seen_by(const Event& event, const std::string& observer);
+
+// The releases of one client, in any order.
+class Tally {
+ public:
+  void add(const Event& event, int64_t times = 1);
+  void add(const Tally& other);
+  // At δ, rounded up.
+  Guarantee guarantee(double delta) const;
+  double claimed(double delta) const;
+  double proven(double delta) const;
+  bool empty() const { return proven_.empty() && why_.empty(); }
+  // Whether it holds nothing that `other` does not hold at least as often.
+  bool within(const Tally& other) const;
+
+  bool operator<(const Tally& other) const;
+
+ private:
+  // Steps of one kind, sorted and merged, so that equal spending looks equal.
+  using Pile = std::vector<Steps>;
+  static void merge(Pile& pile, const Steps& steps);
+
+  Pile proven_;
+  Pile claimed_;
+  double slack_ = 0;
+  std::vector<std::string> why_;
+};
+
+}  // namespace sotto::privacy

@@ -1,0 +1,15 @@
+// Noise works on plain floats in memory.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <span>
+
+namespace sotto::privacy {
+
+// Lets `change` rewrite a tensor's numbers: in place where they are contiguous floats on the CPU, otherwise through a
+// copy that replaces the tensor's values.
+void change_floats(at::Tensor& tensor, const std::function<void(std::span<float>)>& change);
+
+}  // namespace sotto::privacy

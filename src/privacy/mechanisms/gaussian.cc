@@ -1,0 +1,156 @@
+#include "privacy/mechanisms/gaussian.h"
+
+#include "base/error.h"
+#include "privacy/access.h"
+#include "privacy/mechanisms/floats.h"
+#include "privacy/noise/gaussian.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <numeric>
+
+namespace sotto::privacy {
+namespace {
+
+// Sums of n floats of norm ≤ n·Δ are off by less than n²·2⁻²⁴·Δ.
+constexpr double kRounding = 1.0 + 0x1p-10;
+// The most that gaussian_grid adds, and a little for the rounding of these very products.
+constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
+
+bool is_noised(const Group& group) {
+  return group.coordinates > 0 && group.sensitivity > 0;
+}
+
+std::vector<double> least_energy_weights(const std::vector<Group>& groups) {
+  std::vector<double> weights;
+  for (const Group& group : groups) {
+    weights.push_back(group.sensitivity * std::sqrt(static_cast<double>(group.coordinates)));
+  }
+  return weights;
+}
+
+}  // namespace
+
+GroupwiseGaussian GroupwiseGaussian::calibrated(double noise_multiplier, std::vector<Group> groups,
+                                                std::vector<double> weights) {
+  if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {
+    fail_user("the noise multiplier is {}; it must be a positive number", noise_multiplier);
+  }
+  if (weights.empty()) weights = least_energy_weights(groups);
+  SOTTO_INVARIANT(weights.size() == groups.size());
+  double total = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (!is_noised(groups[g])) continue;
+    if (!(weights[g] > 0) || !std::isfinite(weights[g])) {
+      fail_user("the noise weight of group '{}' is {}; it must be a positive number", groups[g].name, weights[g]);
+    }
+    total += weights[g];
+  }
+  std::vector<double> stddevs(groups.size(), 0.0);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (!is_noised(groups[g])) continue;
+    const double multiplier = noise_multiplier / std::sqrt(weights[g] / total);
+    stddevs[g] = multiplier * groups[g].sensitivity * kRounding * kGridShare;
+  }
+  return GroupwiseGaussian(std::move(groups), stddevs);
+}
+
+GroupwiseGaussian GroupwiseGaussian::with_stddevs(std::vector<Group> groups, std::vector<double> stddevs) {
+  SOTTO_INVARIANT(stddevs.size() == groups.size());
+  return GroupwiseGaussian(std::move(groups), stddevs);
+}
+
+GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs)
+    : groups_(std::move(groups)) {
+  bool any = false;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    GroupNoise noise;
+    if (is_noised(group)) {
+      const auto count = static_cast<size_t>(group.coordinates);
+      const double sensitivity = group.sensitivity * kRounding;
+      noise.grid = gaussian_grid(stddevs[g], sensitivity, count);
+      noise.stddev = noise.grid.noise_scale();
+      noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, count);
+      any = true;
+    }
+    noises_.push_back(noise);
+  }
+  if (!any) fail_user("there is nothing to add noise to: every group is empty or has no sensitivity");
+}
+
+double GroupwiseGaussian::noise_multiplier() const {
+  double inverse_square = 0;
+  for (const GroupNoise& noise : noises_) {
+    if (noise.stddev > 0) inverse_square += std::pow(noise.sensitivity / noise.stddev, 2);
+  }
+  return 1 / std::sqrt(inverse_square);
+}
+
+int64_t GroupwiseGaussian::coordinates() const {
+  return std::accumulate(groups_.begin(), groups_.end(), int64_t{0},
+                         [](int64_t sum, const Group& group) { return sum + group.coordinates; });
+}
+
+double GroupwiseGaussian::reference_sensitivity() const {
+  double square = 0;
+  for (const GroupNoise& noise : noises_) square += noise.sensitivity * noise.sensitivity;
+  return std::sqrt(square);
+}
+
+double GroupwiseGaussian::slack() const {
+  double total = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (noises_[g].stddev == 0) continue;
+    total += describe_gaussian(noises_[g].grid, static_cast<size_t>(groups_[g].coordinates)).total_variation;
+  }
+  return total;
+}
+
+Event GroupwiseGaussian::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
+                               std::string observer, int64_t steps, int64_t draws) const {
+  nlohmann::json groups = nlohmann::json::array();
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    groups.push_back({{"group", groups_[g].name},
+                      {"coordinates", groups_[g].coordinates},
+                      {"sensitivity", noises_[g].sensitivity},
+                      {"stddev", noises_[g].stddev},
+                      {"grid", noises_[g].grid.step}});
+  }
+  const double sensitivity = reference_sensitivity();
+  return {.round = context.round,
+          .client = context.client,
+          .observer = std::move(observer),
+          .what = std::move(what),
+          .mechanism = kGaussianMechanism,
+          .noise = noise_multiplier() * sensitivity,
+          .sensitivity = sensitivity,
+          .steps = steps,
+          .slack = slack() * static_cast<double>(draws),
+          .neighbours = neighbours,
+          .generator = context.noise == NoiseKind::kSecure ? "secure" : "replay",
+          .parameters = nlohmann::json{{"groups", groups}}.dump()};
+}
+
+void GroupwiseGaussian::perturb(Bounded& bounded, NoiseSource& source) const {
+  SOTTO_INVARIANT(bounded.groups() == groups_ && bounded.norm() == Norm::kL2);
+  NamedTensors& values = Access::values(bounded);
+  size_t next = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (int64_t i = 0; i < groups_[g].tensors; ++i, ++next) {
+      if (noises_[g].stddev == 0) continue;
+      change_floats(values[next].value,
+                    [&](std::span<float> floats) { add_gaussian(floats, noises_[g].grid, source); });
+    }
+  }
+}
+
+Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const {
+  const double sensitivity = reference_sensitivity();
+  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity && receipt.noise() == noise_multiplier() * sensitivity);
+  perturb(bounded, source);
+  return Access::release(std::move(Access::values(bounded)), std::move(receipt));
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,58 @@
+// The groupwise Gaussian: bound each group, add noise per group, pay once.
+//
+// If one change moves group g by at most Δ_g and its noise has standard deviation s_g per coordinate, the whole release
+// costs exactly what one Gaussian of multiplier z costs, 1/z² = Σ_g (Δ_g/s_g)². One group is the plain Gaussian.
+//
+// Values and noise live on a grid per group (see noise/grid.h), for which Δ_g is charged; a further 1/1024 of Δ_g covers
+// the rounding of sums that were computed in floats.
+#pragma once
+
+#include "privacy/noise/gaussian.h"
+#include "privacy/release.h"
+
+#include <string>
+#include <vector>
+
+namespace sotto::privacy {
+
+class GroupwiseGaussian {
+ public:
+  // Spends exactly `noise_multiplier` whatever the weights: s_g = z·Δ_g/√ω_g with ω = weights scaled to sum 1. Without
+  // weights, those of least noise energy: ω_g ∝ Δ_g·√d_g. Groups without coordinates or with Δ = 0 get no noise and
+  // spend nothing. A multiplier or weight that is not positive, or no group at all, is a UserError.
+  static GroupwiseGaussian calibrated(double noise_multiplier, std::vector<Group> groups,
+                                      std::vector<double> weights = {});
+  // With the noise a paper prints, whatever it proves.
+  static GroupwiseGaussian with_stddevs(std::vector<Group> groups, std::vector<double> stddevs);
+
+  // Of the release as a whole, from the noise that is added.
+  double noise_multiplier() const;
+  double noise_stddev(size_t group) const { return noises_[group].stddev; }
+  const std::vector<Group>& groups() const { return groups_; }
+  int64_t coordinates() const;
+
+  // What the ledger must hold for `steps` applications that touch a record, out of `draws` in all.
+  Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what, std::string observer,
+              int64_t steps = 1, int64_t draws = 1) const;
+
+  // Adds the noise. `bounded` must have this mechanism's groups, and `receipt` must be for its event.
+  Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const;
+
+  // Adds the noise of one step in place, for mechanisms of this folder that release what becomes of many steps.
+  void perturb(Bounded& bounded, NoiseSource& source) const;
+
+ private:
+  struct GroupNoise {
+    double stddev = 0;       // 0 = the group gets none
+    double sensitivity = 0;  // Δ_g with grid and margin
+    NoiseGrid grid;
+  };
+  GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs);
+  double reference_sensitivity() const;
+  double slack() const;
+
+  std::vector<Group> groups_;
+  std::vector<GroupNoise> noises_;
+};
+
+}  // namespace sotto::privacy

@@ -1,0 +1,33 @@
+// Private quantile tracking: a bound that follows a quantile of private norms.
+//
+// Everyone says with one bit whether its norm is below the bound; the bits are summed with noise, and the bound moves
+// geometrically until the wanted share is below it (Andrew et al., NeurIPS 2021). The bit travels as one more group of
+// the release that it serves: centred, ±½, so that it moves a sum by at most ½ when one appears or disappears.
+#pragma once
+
+#include "config/section.h"
+#include "privacy/bounded.h"
+
+namespace sotto::privacy {
+
+struct QuantileOptions {
+  double quantile = 0.5;        // the share of norms that should be below the bound
+  double learning_rate = 0.2;   // of the bound's logarithm
+  double relative_noise = 0.05; // wanted standard deviation of the noisy share
+};
+
+// Keys quantile, quantile_lr, quantile_noise.
+QuantileOptions read_quantile_options(config::Section& section);
+
+// The bit as a tensor, and how it is bounded.
+NamedTensor below(double norm, double bound);
+ClipRule below_rule();
+
+// The share ω of a release's budget (see GroupwiseGaussian) at which the noisy share of `count` bits has the wanted
+// standard deviation; at most a tenth, so that the bound never costs more than it is worth.
+double below_weight(const QuantileOptions& options, double noise_multiplier, double count);
+
+// The bound after a noisy sum of centred bits out of `count`.
+double next_bound(const QuantileOptions& options, double bound, const at::Tensor& noisy_sum, double count);
+
+}  // namespace sotto::privacy

@@ -1,0 +1,230 @@
+#include "base/error.h"
+#include "privacy/access.h"
+#include "privacy/ledger.h"
+#include "privacy/mechanisms/counts.h"
+#include "privacy/mechanisms/gaussian.h"
+#include "privacy/mechanisms/laplace.h"
+#include "privacy/mechanisms/quantile.h"
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr Neighbours kAddRecord{Adjacency::kAddRemove, Unit::kRecord};
+
+Contribution one(const at::Tensor& value) {
+  return Contribution({{"x", value}});
+}
+
+// n releases of a vector of zeros: its noise.
+at::Tensor noise_of(const GroupwiseGaussian& mechanism, int64_t releases) {
+  Ledger ledger;
+  std::vector<at::Tensor> rows;
+  for (int64_t round = 0; round < releases; ++round) {
+    const ReleaseContext context{.ledger = ledger, .round = round, .client = 0};
+    NoiseSource source = context.noise_source("test");
+    NamedTensors values;
+    for (const Group& group : mechanism.groups()) values.push_back({group.name, at::zeros({group.coordinates})});
+    Bounded bounded = Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
+    const Release release =
+        mechanism.randomise(std::move(bounded), ledger.spend(mechanism.event(context, kAddRecord, "x", "server")), source);
+    std::vector<at::Tensor> parts;
+    for (const auto& [name, value] : release.values()) parts.push_back(value);
+    rows.push_back(at::cat(parts));
+  }
+  return at::stack(rows).to(at::kDouble);
+}
+
+double stddev(const at::Tensor& values) {
+  return values.std().item<double>();
+}
+
+TEST(GroupwiseGaussian, OneGroupIsThePlainGaussian) {
+  const auto mechanism = GroupwiseGaussian::calibrated(2.0, {{"g", 1, 1000, 0.5}});
+  EXPECT_GE(mechanism.noise_multiplier(), 2.0);
+  EXPECT_LT(mechanism.noise_multiplier(), 2.0 * 1.003);
+  const at::Tensor noise = noise_of(mechanism, 100);
+  EXPECT_NEAR(stddev(noise), mechanism.noise_stddev(0), 0.01 * mechanism.noise_stddev(0));
+  EXPECT_NEAR(mechanism.noise_stddev(0), 1.0, 0.005);
+}
+
+// Whatever the weights, the whole costs the multiplier asked for.
+TEST(GroupwiseGaussian, SpendsTheSameWhateverTheWeights) {
+  const std::vector<Group> groups = {{"a", 1, 10, 1.0}, {"b", 1, 1000, 0.1}, {"c", 1, 1, 5.0}};
+  for (const std::vector<double>& weights :
+       {std::vector<double>{}, {1, 1, 1}, {0.9, 0.05, 0.05}, {1e-6, 1, 1e3}}) {
+    const auto mechanism = GroupwiseGaussian::calibrated(3.0, groups, weights);
+    EXPECT_GE(mechanism.noise_multiplier(), 3.0);
+    EXPECT_LT(mechanism.noise_multiplier(), 3.0 * 1.003);
+  }
+}
+
+TEST(GroupwiseGaussian, DefaultWeightsHaveTheLeastNoiseEnergy) {
+  const std::vector<Group> groups = {{"a", 1, 100, 1.0}, {"b", 1, 400, 0.2}};
+  const auto energy = [&](const std::vector<double>& weights) {
+    const auto m = GroupwiseGaussian::calibrated(1.0, groups, weights);
+    return 100 * std::pow(m.noise_stddev(0), 2) + 400 * std::pow(m.noise_stddev(1), 2);
+  };
+  const double least = energy({});
+  for (const double share : {0.1, 0.3, 0.5, 0.65, 0.75, 0.9}) EXPECT_GE(energy({share, 1 - share}), least * 0.9999);
+}
+
+TEST(GroupwiseGaussian, EachGroupGetsItsOwnNoiseIndependently) {
+  const auto mechanism =
+      GroupwiseGaussian::calibrated(1.0, {{"a", 1, 500, 1.0}, {"b", 1, 500, 0.1}}, {0.5, 0.5});
+  const at::Tensor noise = noise_of(mechanism, 60);
+  const at::Tensor a = noise.narrow(1, 0, 500), b = noise.narrow(1, 500, 500);
+  EXPECT_NEAR(stddev(a), mechanism.noise_stddev(0), 0.03 * mechanism.noise_stddev(0));
+  EXPECT_NEAR(stddev(b), mechanism.noise_stddev(1), 0.03 * mechanism.noise_stddev(1));
+  const double correlation = (a * b).mean().item<double>() / (stddev(a) * stddev(b));
+  EXPECT_LT(std::abs(correlation), 4.0 / std::sqrt(60.0 * 500.0));
+}
+
+TEST(GroupwiseGaussian, PaperNoiseIsChargedForWhatItIs) {
+  const auto mechanism = GroupwiseGaussian::with_stddevs({{"a", 1, 10, 2.0}, {"b", 1, 10, 1.0}}, {2.0, 2.0});
+  EXPECT_NEAR(mechanism.noise_multiplier(), 1 / std::sqrt(1.0 + 0.25), 0.003);
+}
+
+TEST(GroupwiseGaussian, EmptyGroupsSpendNothingAndBadOnesAreUserErrors) {
+  const auto mechanism = GroupwiseGaussian::calibrated(2.0, {{"none", 0, 0, 1.0}, {"g", 1, 10, 1.0}});
+  EXPECT_GE(mechanism.noise_multiplier(), 2.0);
+  EXPECT_LT(mechanism.noise_multiplier(), 2.0 * 1.003);
+  EXPECT_THROW(GroupwiseGaussian::calibrated(2.0, {{"none", 0, 0, 1.0}}), UserError);
+  EXPECT_THROW(GroupwiseGaussian::calibrated(2.0, {}), UserError);
+  EXPECT_THROW(GroupwiseGaussian::calibrated(0.0, {{"g", 1, 10, 1.0}}), UserError);
+  EXPECT_THROW(GroupwiseGaussian::calibrated(NAN, {{"g", 1, 10, 1.0}}), UserError);
+  EXPECT_THROW(GroupwiseGaussian::calibrated(1.0, {{"g", 1, 10, 1.0}}, {-1.0}), UserError);
+}
+
+TEST(GroupwiseGaussian, ReplayedNoiseRepeatsAndSecureNoiseDoesNot) {
+  const auto mechanism = GroupwiseGaussian::calibrated(1.0, {{"g", 1, 50, 1.0}});
+  EXPECT_TRUE(at::equal(noise_of(mechanism, 3), noise_of(mechanism, 3)));
+  Ledger ledger;
+  const ReleaseContext secure{.ledger = ledger, .noise = NoiseKind::kSecure};
+  const auto draw = [&] {
+    NoiseSource source = secure.noise_source("test");
+    Bounded bounded = clip_whole(one(at::zeros({50})), {{"g", 1, 0.5}}, {});
+    const auto m = GroupwiseGaussian::calibrated(1.0, bounded.groups());
+    return m.randomise(std::move(bounded), ledger.spend(m.event(secure, {}, "x", "server")), source).values()[0].value;
+  };
+  EXPECT_FALSE(at::equal(draw(), draw()));
+  EXPECT_EQ(ledger.events().size(), 2U) << "another draw of secure noise is another release";
+}
+
+TEST(Laplace, HasItsScaleAndCostsItsEpsilon) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger};
+  Bounded bounded = clip_each(one(at::zeros({1, 20000})), {{"g", 1, 1.0}}, 1.0, Adjacency::kAddRemove, Norm::kL1);
+  const LaplaceMechanism mechanism(bounded.groups()[0], 2.0);
+  NoiseSource source = context.noise_source("test");
+  const Event event = mechanism.event(context, kAddRecord, "x", "server");
+  const Release release = mechanism.randomise(std::move(bounded), ledger.spend(event), source);
+  EXPECT_NEAR(release.values()[0].value.abs().mean().item<double>(), 2.0, 0.06);
+  Tally tally;
+  tally.add(event);
+  EXPECT_LE(tally.proven(1e-9), 0.5 * 1.003);
+  EXPECT_GT(tally.proven(1e-9), 0.49);
+}
+
+TEST(LaplaceTopK, FindsTheLargestScoresWhenNoiseIsSmallAndCostsEpsilon) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger};
+  const LaplaceTopK mechanism(6, 1.0, 2, 1000.0);
+  EXPECT_NEAR(mechanism.scale(), 2 * 2 * 1.0 / 1000.0, 1e-4);
+  NoiseSource source = context.noise_source("test");
+  const Event event = mechanism.event(context, {}, "set", "server");
+  const Release release =
+      mechanism.randomise(clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0), ledger.spend(event), source);
+  EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({1, 4}, at::kLong)));
+  Tally tally;
+  tally.add(event);
+  EXPECT_LE(tally.proven(1e-9), 1000.0);
+  EXPECT_GT(tally.proven(1e-9), 990.0);
+}
+
+// The worst case: all scores at 0 in one world, all of the first k at H in the other. The ratio of how often the set
+// {first k} comes out must stay below e^ε.
+TEST(LaplaceTopK, TheWorstPairOfWorldsStaysWithinEpsilon) {
+  constexpr double kEpsilon = 1.0;
+  constexpr int kTrials = 20000;
+  const LaplaceTopK mechanism(4, 1.0, 2, kEpsilon);
+  Ledger ledger;
+  const auto hits = [&](const at::Tensor& scores, int64_t client) {
+    int count = 0;
+    for (int i = 0; i < kTrials; ++i) {
+      const ReleaseContext context{.ledger = ledger, .round = i, .client = client};
+      NoiseSource source = context.noise_source("test");
+      const Release release = mechanism.randomise(clamp_each(one(scores.clone()), 1.0),
+                                                  ledger.spend(mechanism.event(context, {}, "set", "server")), source);
+      if (at::equal(release.values()[0].value, at::tensor({0, 1}, at::kLong))) ++count;
+    }
+    return count;
+  };
+  const int low = hits(at::tensor({0.0F, 0.0F, 1.0F, 1.0F}), 1);
+  const int high = hits(at::tensor({1.0F, 1.0F, 0.0F, 0.0F}), 2);
+  EXPECT_GT(high, low) << "the scores must matter";
+  const double ratio = static_cast<double>(high) / low;
+  const double error = 4 * std::sqrt(1.0 / high + 1.0 / low);
+  EXPECT_LT(std::log(ratio), kEpsilon + error);
+}
+
+TEST(LaplaceTopK, ImpossibleChoicesAreUserErrors) {
+  EXPECT_THROW(LaplaceTopK(3, 1.0, 4, 1.0), UserError);
+  EXPECT_THROW(LaplaceTopK(3, 1.0, 0, 1.0), UserError);
+  EXPECT_THROW(LaplaceTopK(3, 1.0, 1, 0.0), UserError);
+}
+
+TEST(Counts, ReleaseEveryClassWithIntegerNoise) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger};
+  const auto labels = [] { return Contribution({{"labels", at::full({500}, 3, at::kLong)}}); };
+  Bounded counts = count_each(labels(), 400, Adjacency::kAddRemove);
+  const DiscreteGaussian mechanism(counts.groups()[0], 4.0);
+  NoiseSource source = context.noise_source("test");
+  const Release release = mechanism.randomise(
+      std::move(counts), ledger.spend(mechanism.event(context, kAddRecord, "counts", "server")), source);
+  const at::Tensor value = release.values()[0].value;
+  ASSERT_EQ(value.numel(), 400);
+  EXPECT_EQ(value.scalar_type(), at::kLong);
+  EXPECT_NEAR(value[3].item<double>(), 500, 6 * 4);
+  EXPECT_NEAR(value.narrow(0, 4, 396).to(at::kDouble).std().item<double>(), 4.0, 0.6);
+}
+
+TEST(Counts, ArePublicWhenLabelsAre) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger};
+  Bounded counts = count_each(Contribution({{"labels", at::tensor({1, 1}, at::kLong)}}), 2, Adjacency::kReplaceSameLabel);
+  const DiscreteGaussian mechanism(counts.groups()[0], 1.0);
+  NoiseSource source = context.noise_source("test");
+  const Event event = mechanism.event(context, {Adjacency::kReplaceSameLabel, Unit::kRecord}, "counts", "server");
+  const Release release = mechanism.randomise(std::move(counts), ledger.spend(event), source);
+  EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({0, 2}, at::kLong)));
+  Tally tally;
+  tally.add(event);
+  EXPECT_EQ(tally.proven(1e-5), 0.0);
+}
+
+TEST(Quantile, TheBoundFindsTheMedian) {
+  const QuantileOptions options{.quantile = 0.5, .learning_rate = 0.2, .relative_noise = 0.01};
+  RandomStream stream(1, "norms");
+  double bound = 100.0;
+  for (int step = 0; step < 200; ++step) {
+    double sum = 0;
+    for (int i = 0; i < 100; ++i) sum += below(stream.uniform() * 4.0, bound).value.item<double>();
+    bound = next_bound(options, bound, at::full({1}, sum + stream.normal()), 100);
+  }
+  EXPECT_NEAR(bound, 2.0, 0.5);
+}
+
+TEST(Quantile, TheBitNeverTakesMoreThanATenthOfTheBudget) {
+  EXPECT_LE(below_weight({}, 100.0, 10), 0.1);
+  EXPECT_LT(below_weight({}, 1.0, 1000), 0.01);
+}
+
+}  // namespace
+}  // namespace sotto::privacy
