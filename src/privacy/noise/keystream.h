@@ -1,0 +1,46 @@
+// AES-128 in counter mode as a stream of random bytes.
+//
+// The stream is a function of a 32-byte seed: 16 bytes of key, 8 bytes of nonce (the counter's upper half), 8 bytes
+// unused by the cipher. After kBlocksPerKey blocks the next 32 bytes of the stream become the seed and the old one is
+// wiped: whoever steals the state later cannot recompute earlier noise.
+//
+// A keyed permutation never repeats a block, random bytes would: b blocks under one key can be told from random with
+// advantage at most b²/2^129 on top of breaking AES. With b = 2^20 that is 2^-89 for each 16 MiB.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace sotto::privacy {
+
+using Seed = std::array<std::byte, 32>;
+
+class Keystream {
+ public:
+  static constexpr size_t kBlockBytes = 16;
+  static constexpr uint64_t kBlocksPerKey = uint64_t{1} << 20;
+
+  // How the blocks are computed; all give the same bytes.
+  enum class Engine { best, openssl };
+
+  explicit Keystream(const Seed& seed, Engine engine = Engine::best);
+  ~Keystream();
+  Keystream(Keystream&&) noexcept;
+  Keystream& operator=(Keystream&&) noexcept;
+
+  // The next out.size() bytes, a multiple of kBlockBytes.
+  void fill(std::span<std::byte> out);
+
+  // Starts again from another seed.
+  void reseed(const Seed& seed);
+
+ private:
+  class Cipher;
+  std::unique_ptr<Cipher> cipher_;
+  uint64_t blocks_left_ = 0;
+};
+
+}  // namespace sotto::privacy

@@ -1,0 +1,44 @@
+#include "privacy/noise/uniform.h"
+
+#include "base/error.h"
+
+#include <cmath>
+
+namespace sotto::privacy {
+
+uint64_t uniform_below(uint64_t bound, NoiseSource& source) {
+  SOTTO_INVARIANT(bound > 0);
+  const uint64_t rejected = -bound % bound;  // 2^64 mod bound
+  uint64_t draw = source.bits();
+  while (draw < rejected) draw = source.bits();
+  return draw % bound;
+}
+
+// Compares a uniform with the probability's binary expansion, 64 digits at a time.
+bool bernoulli(double probability, NoiseSource& source) {
+  SOTTO_INVARIANT(probability >= 0 && probability <= 1);
+  if (probability == 1) return true;
+  while (probability > 0) {
+    const double scaled = std::ldexp(probability, 64);
+    const auto digits = static_cast<uint64_t>(scaled);
+    const uint64_t drawn = source.bits();
+    if (drawn != digits) return drawn < digits;
+    probability = scaled - static_cast<double>(digits);
+  }
+  return false;
+}
+
+bool bernoulli(uint64_t numerator, uint64_t denominator, NoiseSource& source) {
+  SOTTO_INVARIANT(numerator <= denominator);
+  return denominator == 1 ? numerator == 1 : uniform_below(denominator, source) < numerator;
+}
+
+std::vector<int64_t> poisson_sample(int64_t count, double probability, NoiseSource& source) {
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < count; ++i) {
+    if (bernoulli(probability, source)) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+}  // namespace sotto::privacy
