@@ -1,6 +1,5 @@
 #include "base/error.h"
 #include "models/headed_model.h"
-#include "models/ops/ops.h"
 
 #include <ATen/ATen.h>
 
@@ -37,19 +36,14 @@ class ConvNet : public HeadedModel {
 
   at::Tensor features(const at::Tensor& x) override {
     at::Tensor hidden = x;
-    for (size_t i = 0; i < stages_.size(); ++i) hidden = run_stage(stages_[i], *convolutions_[i], hidden);
+    for (size_t i = 0; i < stages_.size(); ++i)
+      hidden = conv_relu_max_pool(*convolutions_[i], hidden, {stages_[i].pool_kernel, stages_[i].pool_stride});
     hidden = hidden.flatten(1);
     for (const auto& layer : layers_) hidden = at::relu(layer->forward(hidden));
     return hidden;
   }
 
  private:
-  static at::Tensor run_stage(const ConvStage& stage, Conv2d& conv, const at::Tensor& x) {
-    if (Layer::observed()) return ops::max_pool2d(at::relu(conv.forward(x)), stage.pool_kernel, stage.pool_stride);
-    return ops::conv2d_relu_max_pool2d(x, conv.weight, conv.bias, stage.stride, stage.padding, stage.pool_kernel,
-                                       stage.pool_stride);
-  }
-
   static int64_t size_after(const ConvStage& stage, int64_t size) {
     const int64_t padded = size + 2 * stage.padding;
     if (padded < stage.kernel) return 0;

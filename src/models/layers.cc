@@ -17,6 +17,10 @@ at::Tensor fan_in_uniform(at::IntArrayRef shape, int64_t fan_in, const at::Gener
 
 }  // namespace
 
+at::Tensor LayerObserver::on_conv_block(Conv2d&, const at::Tensor&, const Pooling&) {
+  return {};
+}
+
 ObserveLayers::ObserveLayers(LayerObserver& observer) : outer_(std::exchange(Layer::observer_, &observer)) {}
 
 ObserveLayers::~ObserveLayers() {
@@ -54,8 +58,8 @@ BatchNorm2d::BatchNorm2d(int64_t channels, double eps, double momentum) : eps_(e
 }
 
 at::Tensor BatchNorm2d::compute(const at::Tensor& input) {
-  const bool learning = is_training() && weight.requires_grad();
-  return at::batch_norm(input, weight, bias, running_mean, running_var, learning, momentum_, eps_, false);
+  return at::batch_norm(input, weight, bias, running_mean, running_var, uses_batch_statistics(), momentum_, eps_,
+                        false);
 }
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels) : groups_(groups) {
@@ -64,7 +68,7 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels) : groups_(groups) {
 }
 
 at::Tensor GroupNorm::compute(const at::Tensor& input) {
-  return at::group_norm(input, groups_, weight, bias);
+  return at::group_norm(input, groups_, weight, bias, kEps);
 }
 
 LayerNorm::LayerNorm(int64_t width, double eps) : eps_(eps) {
@@ -99,6 +103,16 @@ at::Tensor Dropout::forward(const at::Tensor& input) {
   if (!is_training() || probability_ == 0.0) return input;
   const double keep = 1.0 - probability_;
   return input * at::empty_like(input).bernoulli_(keep, *generator_).div_(keep);
+}
+
+at::Tensor conv_relu_max_pool(Conv2d& conv, const at::Tensor& x, const Pooling& pooling) {
+  const auto& options = conv.options();
+  if (Layer::observer() == nullptr && options.groups == 1)
+    return ops::conv2d_relu_max_pool2d(x, conv.weight, conv.bias, options.stride, options.padding, pooling.kernel,
+                                       pooling.stride);
+  if (Layer::observer() != nullptr)
+    if (at::Tensor pooled = Layer::observer()->on_conv_block(conv, x, pooling); pooled.defined()) return pooled;
+  return ops::max_pool2d(at::relu(conv.forward(x)), pooling.kernel, pooling.stride);
 }
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t heads,

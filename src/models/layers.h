@@ -16,11 +16,21 @@
 namespace sotto::models {
 
 class Layer;
+class Conv2d;
+
+// Max-pooling windows of kernel × kernel pixels, without padding.
+struct Pooling {
+  int64_t kernel, stride;
+};
 
 class LayerObserver {
  public:
   virtual ~LayerObserver() = default;
-  virtual void on_forward(Layer& layer, const at::Tensor& input, const at::Tensor& output) = 0;
+  // What the layer's caller gets: `output`, or a tensor of the same values with more of a graph behind it.
+  virtual at::Tensor on_forward(Layer& layer, const at::Tensor& input, const at::Tensor& output) = 0;
+  // Offered max_pool(relu(conv(input))) before it is computed. An undefined result declines: the convolution then runs
+  // alone, as any other layer.
+  virtual at::Tensor on_conv_block(Conv2d& conv, const at::Tensor& input, const Pooling& pooling);
 };
 
 // While it lives, `observer` sees every forward of this thread's layers. Observations nest: the innermost one is told.
@@ -39,12 +49,11 @@ class Layer : public torch::nn::Module {
  public:
   at::Tensor forward(const at::Tensor& input) {
     at::Tensor output = compute(input);
-    if (observer_ != nullptr) observer_->on_forward(*this, input, output);
-    return output;
+    return observer_ == nullptr ? output : observer_->on_forward(*this, input, output);
   }
 
-  // Whether this thread has an observer: whoever fuses several layers into one operator must then run them one by one.
-  static bool observed() { return observer_ != nullptr; }
+  // This thread's observer, or null. Whoever fuses several layers into one operator must ask it first.
+  static LayerObserver* observer() { return observer_; }
 
  protected:
   virtual at::Tensor compute(const at::Tensor& input) = 0;
@@ -90,6 +99,9 @@ class Conv2d : public Layer {
 class BatchNorm2d : public Layer {
  public:
   explicit BatchNorm2d(int64_t channels, double eps = 1e-5, double momentum = 0.1);
+  double eps() const { return eps_; }
+  // Whether the next forward mixes the examples of a batch.
+  bool uses_batch_statistics() const { return is_training() && weight.requires_grad(); }
   at::Tensor weight, bias, running_mean, running_var;
 
  protected:
@@ -101,7 +113,9 @@ class BatchNorm2d : public Layer {
 
 class GroupNorm : public Layer {
  public:
+  static constexpr double kEps = 1e-5;
   GroupNorm(int64_t groups, int64_t channels);
+  int64_t groups() const { return groups_; }
   at::Tensor weight, bias;
 
  protected:
@@ -115,6 +129,7 @@ class GroupNorm : public Layer {
 class LayerNorm : public Layer {
  public:
   LayerNorm(int64_t width, double eps);
+  double eps() const { return eps_; }
   at::Tensor weight, bias;
 
  protected:
@@ -154,6 +169,9 @@ class Dropout : public torch::nn::Module {
   double probability_;
   std::shared_ptr<at::Generator> generator_;
 };
+
+// max_pool(relu(conv(x))), in one operator where there is one.
+at::Tensor conv_relu_max_pool(Conv2d& conv, const at::Tensor& x, const Pooling& pooling);
 
 // softmax(q kᵀ/√d) v with `heads` heads; q, k, v [B, n, width]. `bias`, if defined, is added to the scores [B, heads,
 // n, n].

@@ -60,6 +60,9 @@ struct Kernels {
   // sums[c] += Σ_p gradient[p, c] for all columns of the pitch.
   void (*sum_rows)(const float* gradient, int64_t count, int64_t pitch, float* sums);
 
+  // Σ values² in double precision.
+  double (*sum_squares)(const float* values, int64_t count);
+
   // One image: window maxima (first among equals, NaN wins) and which pixel of the window won. With `relu` maxima are
   // cut at zero and those that were cut have kNoWinner.
   void (*max_pool)(const PoolShape& shape, bool relu, const float* in, float* out, uint8_t* winner);

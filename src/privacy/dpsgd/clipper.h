@@ -1,0 +1,86 @@
+// Per-example clipping at the price of one batch: Σ_i clip(∇ℓ_i, C) from one forward and one backward pass.
+//
+// The backward pass computes gradients of layers' outputs only. From what went into a layer and the gradient of what
+// came out follow each example's squared norm, without its gradient where that is cheaper, and then the weighted sum of
+// all gradients as one product per layer (docs/per-example-clipping.md has the forms and their costs).
+//
+// The bound is a true one. Let h_i be example i's gradient as computed: for each parameter either the row of floats
+// that was stored, or the exact product of the layer's recorded float inputs and output gradients. Its norm n_i is
+// computed in double precision from above (rounding of products of doubles is added, see gram.h), so n_i ≥ ‖h_i‖ up to
+// a relative 1e-9 of summation error; the factor is c_i = min(1, C / (n_i (1 + 1e-6))), rounded towards zero to a
+// float; multiplying by it in floats errs by at most 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C.
+// What remains is the rounding of the sum itself, Σ_i c_i h_i in floats: it is not any example's, and is at most
+// B·2⁻²³·Σ_i|c_i h_i| per entry; a release that quantises its value to a grid charges for it there.
+//
+// Contract with the model: every trainable parameter is used inside a models::Layer whose input and output have the
+// examples along their first dimension, and the loss of an example depends on no other example. What can be checked of
+// that is checked: parameters used outside of layers, layers without a batch dimension and batch statistics are
+// UserErrors.
+#pragma once
+
+#include "models/flat.h"
+#include "models/model.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sotto::privacy {
+
+// Parameters that are clipped together, by the beginnings of their names.
+struct ClipGroup {
+  std::vector<std::string> prefixes;
+  double bound = 0.0;
+};
+
+struct ClipOptions {
+  double bound = 0.0;                  // C of all parameters jointly; not used if there are groups
+  std::vector<ClipGroup> groups = {};  // every clipped parameter must be in exactly one
+  bool shared_only = false;            // leave personal parameters and their gradients alone
+  int64_t micro_batch = 0;  // examples per pass; 0 = chosen by suggested_micro_batch. Bounds memory, not results.
+};
+
+// All of it is private, the numbers of examples too.
+struct ClippedSum {
+  at::Tensor norms;        // [groups, B], double, before clipping; not finite where a gradient was not
+  int64_t clipped = 0;     // examples scaled down in some group
+  int64_t non_finite = 0;  // examples left out because their gradient was not finite
+  double loss = 0.0;       // Σ of the finite losses
+};
+
+// Logits [B, classes] and labels [B] → losses [B].
+using PerExampleLoss = std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& labels)>;
+at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
+
+class PerExampleClipper {
+ public:
+  // `flat` must be the model's. Both must outlive the clipper's use. Layers that have no per-example form are
+  // UserErrors, as are bounds that are not positive and groups that do not cover the parameters once.
+  PerExampleClipper(models::Model& model, const models::FlatParameters& flat, ClipOptions options);
+  ~PerExampleClipper();
+  PerExampleClipper(PerExampleClipper&&) noexcept;
+  PerExampleClipper& operator=(PerExampleClipper&&) noexcept;
+
+  // Overwrites flat.gradient() (its shared part if shared_only) with the clipped sum; the model's mode, values and
+  // requires_grad stay as they are. After an exception the gradient is zero. An empty batch gives zero.
+  ClippedSum sum(const at::Tensor& x, const at::Tensor& y, const PerExampleLoss& loss = cross_entropy);
+
+  // The same for any losses: `losses(first, count)` computes those of examples [first, first + count) through the
+  // model's layers, and is called for consecutive ranges; before the first sum also once for one example, without
+  // gradients, to see that the layers keep examples apart.
+  using Losses = std::function<at::Tensor(int64_t first, int64_t count)>;
+  ClippedSum sum(const Losses& losses, int64_t batch);
+
+  // One bound per group, from the next sum on.
+  void set_bounds(const std::vector<double>& bounds);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sotto::privacy

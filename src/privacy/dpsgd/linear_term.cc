@@ -1,0 +1,97 @@
+#include "privacy/dpsgd/costs.h"
+#include "privacy/dpsgd/gram.h"
+#include "privacy/dpsgd/layer_terms.h"
+
+#include <ATen/ATen.h>
+
+#include <optional>
+
+namespace sotto::privacy {
+namespace {
+
+std::optional<Parameter> copy_of(const Parameter* parameter) {
+  return parameter ? std::optional(*parameter) : std::nullopt;
+}
+
+// weight [out, in]: Σ_t g_t a_tᵀ. bias [out]: Σ_t g_t.
+class LinearTerm : public LayerTerm {
+ public:
+  LinearTerm(const Parameter* weight, const Parameter* bias) : weight_(copy_of(weight)), bias_(copy_of(bias)) {}
+
+  void measure(const std::vector<Use>& uses, Chunk& chunk) override {
+    join(uses, chunk.examples());
+    if (bias_) {
+      bias_rows_ = g_.size(1) == 1 ? g_.select(1, 0) : g_.sum(1);
+      add_row_squares(bias_rows_, chunk.squares(bias_->group));
+    }
+    if (weight_) measure_weight(chunk.squares(weight_->group));
+  }
+
+  void add_weighted(const Chunk& chunk) override {
+    if (bias_) add_weighted_rows(*bias_, bias_rows_, chunk);
+    if (weight_ && stored_) {
+      add_weighted_rows(*weight_, rows_.narrow(0, 0, chunk.examples()), chunk);
+    } else if (weight_) {
+      const at::Tensor g = scaled(g_, chunk, weight_->group), a = without_non_finite(a_, chunk);
+      at::Tensor sum = weight_->gradient;
+      sum.addmm_(g.flatten(0, 1).t(), a.flatten(0, 1));
+    }
+    forget();
+  }
+
+  void forget() override { a_ = g_ = bias_rows_ = at::Tensor(); }
+
+  int64_t kept_per_example(const at::Tensor&, const at::Tensor& output) const override {
+    const int64_t length = output.numel() / output.size(0) / output.size(-1);
+    return weight_ && stores(length) ? weight_->value.numel() : output.numel() / output.size(0);
+  }
+
+ private:
+  // As [examples, length, width]; several uses are one longer sequence.
+  void join(const std::vector<Use>& uses, int64_t examples) {
+    std::vector<at::Tensor> a, g;
+    for (const Use& use : uses) {
+      a.push_back(use.input.reshape({examples, -1, use.input.size(-1)}));
+      g.push_back(use.gradient.reshape({examples, -1, use.gradient.size(-1)}));
+    }
+    a_ = (a.size() == 1 ? a.front() : at::cat(a, 1)).contiguous();
+    g_ = (g.size() == 1 ? g.front() : at::cat(g, 1)).contiguous();
+  }
+
+  bool stores(int64_t length) const {
+    const int64_t out = weight_->value.size(0), in = weight_->value.size(1);
+    return length > 1 && storing_cost(length, in, out) < gram_cost(length, length, in, out);
+  }
+
+  void measure_weight(double* squares) {
+    stored_ = stores(g_.size(1));
+    if (stored_) {
+      const int64_t examples = g_.size(0);
+      if (!rows_.defined() || rows_.size(0) < examples)
+        rows_ = at::empty({examples, weight_->value.size(0), weight_->value.size(1)}, g_.options());
+      at::Tensor rows = rows_.narrow(0, 0, examples);
+      at::bmm_out(rows, g_.transpose(1, 2), a_);
+      add_row_squares(rows, squares);
+      a_ = g_ = at::Tensor();
+    } else if (g_.size(1) == 1) {
+      const auto a = squared_norms(a_), g = squared_norms(g_);
+      for (size_t i = 0; i < a.size(); ++i) squares[i] += a[i] * g[i];
+    } else {
+      const auto found = gram_squares(a_, g_);
+      for (size_t i = 0; i < found.size(); ++i) squares[i] += found[i];
+    }
+  }
+
+  std::optional<Parameter> weight_, bias_;
+  at::Tensor a_, g_, bias_rows_;
+  bool stored_ = false;
+  at::Tensor rows_;  // kept from chunk to chunk: fresh memory is slow
+};
+
+}  // namespace
+
+std::unique_ptr<LayerTerm> linear_term(const Parameter* weight, const Parameter* bias) {
+  return std::make_unique<LinearTerm>(weight, bias);
+}
+
+}  // namespace sotto::privacy

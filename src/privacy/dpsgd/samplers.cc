@@ -1,0 +1,58 @@
+#include "privacy/dpsgd/samplers.h"
+
+#include "base/error.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace sotto::privacy {
+namespace {
+
+at::Tensor as_tensor(const std::vector<int64_t>& values) {
+  return at::tensor(values, at::kLong);
+}
+
+void check_records(int64_t records) {
+  if (records < 0) fail_user("sampling: the number of records must not be negative, it is {}", records);
+}
+
+}  // namespace
+
+at::Tensor poisson_batch(int64_t records, double rate, RandomStream& stream) {
+  check_records(records);
+  if (!(rate > 0.0 && rate <= 1.0)) fail_user("sampling: a rate must be above 0 and at most 1, not {}", rate);
+  // 53 random bits against the rate rounded down: never more probable than the rate.
+  const auto threshold = static_cast<uint64_t>(rate * 0x1p53);
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < records; ++i)
+    if (stream() >> 11 < threshold) chosen.push_back(i);
+  return as_tensor(chosen);
+}
+
+std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream) {
+  check_records(records);
+  if (batch < 1) fail_user("sampling: a batch must have at least one record, not {}", batch);
+  const at::Tensor order = as_tensor(stream.permutation(records));
+  std::vector<at::Tensor> batches;
+  for (int64_t begin = 0; begin < records; begin += batch)
+    batches.push_back(order.narrow(0, begin, std::min(batch, records - begin)));
+  return batches;
+}
+
+std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, RandomStream& stream) {
+  check_records(records);
+  if (batches < 1) fail_user("sampling: an epoch must have at least one batch, not {}", batches);
+  // One draw per record whatever its value. That it is uniform only to 2⁻⁵³ costs no privacy: any assignment that does
+  // not look at the records is as good.
+  std::vector<std::vector<int64_t>> members(static_cast<size_t>(batches));
+  for (int64_t i = 0; i < records; ++i) {
+    const auto drawn = static_cast<size_t>(stream.uniform() * static_cast<double>(batches));
+    members[std::min(drawn, members.size() - 1)].push_back(i);
+  }
+  std::vector<at::Tensor> found;
+  for (const auto& batch : members) found.push_back(as_tensor(batch));
+  return found;
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,29 @@
+// Which records a step sees. The accountant's claims hold for these samplers and no others.
+//
+// All take the public constants a privacy claim is about; batches are int64 positions into a client's records.
+#pragma once
+
+#include "base/random.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace sotto::privacy {
+
+// Every record independently with probability `rate`: amplification under add-remove. May be empty; the step still
+// gets its noise. Removing a record must not change how others are drawn, so each record's draw is its own: the i-th
+// number of the stream.
+at::Tensor poisson_batch(int64_t records, double rate, RandomStream& stream);
+
+// One epoch of disjoint batches under `replace` adjacency, where the number of records is public: a random order, cut
+// into slices of `batch`; the last may be shorter. Parallel composition: a record is in one batch.
+std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream);
+
+// One epoch of disjoint batches under `add-remove`: every record draws one of `batches` independently, so that one
+// record more or less leaves the others where they are. `batches` must be a declared constant, not computed from the
+// private number of records. Batches may be empty.
+std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, RandomStream& stream);
+
+}  // namespace sotto::privacy

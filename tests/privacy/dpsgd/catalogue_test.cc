@@ -1,0 +1,87 @@
+// Every model of the catalogue against the loop over single examples.
+#include "models/catalogue.h"
+
+#include "reference.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+struct CatalogueCase {
+  std::string name;
+  models::Task task;
+  int64_t batch;
+  bool training = true;
+  std::function<void(config::ModelOptions&)> change = [](auto&) {};
+};
+
+models::Task images(int64_t channels, int64_t size) {
+  return {{channels, size, size}, 5};
+}
+
+void small_vit(config::ModelOptions& options) {
+  options.width = 24;
+  options.depth = 2;
+  options.heads = 3;
+  options.patch = 4;
+}
+
+std::vector<CatalogueCase> cases() {
+  return {
+      {"logistic", images(1, 8), 12},
+      {"mlp", images(1, 12), 12},
+      {"cnn", images(1, 28), 12},
+      {"cnn-pac", images(1, 16), 12},
+      {"cnn-cifar", images(3, 16), 10},
+      {"resnet18", images(3, 16), 5},
+      {"resnet34", images(3, 8), 3},
+      {"resnet50", images(3, 8), 3},
+      {"resnet152", images(3, 8), 2},
+      {"resnet50-keras", images(3, 32), 3, false},
+      {"mobilenet-v2", images(3, 32), 3},
+      {"vit-tiny", images(3, 16), 7, true, small_vit},
+      {"vit-tiny", images(3, 16), 7, true, [](auto& o) { small_vit(o), o.adapter = 6; }},
+      {"vit-tiny", images(3, 16), 7, true, [](auto& o) { small_vit(o), o.adapter = 6, o.freeze_backbone = true; }},
+      {"vit-small", images(3, 16), 3, true, [](auto& o) { o.patch = 4, o.depth = 2; }},
+      {"vit-base", images(3, 8), 2, true, [](auto& o) { o.patch = 4, o.depth = 1; }},
+      {"minilm", {{9}, 4, true}, 3},
+      {"resnet18", images(3, 8), 4, false, [](auto& o) { o.norm = "batch"; }},
+      {"resnet18", images(3, 8), 4, true, [](auto& o) { o.norm = "batch", o.freeze_backbone = true; }},
+      {"cnn", images(1, 28), 8, true, [](auto& o) { o.personal = {"head."}; }},
+  };
+}
+
+TEST(ClippedSumOf, EveryModelEqualsTheLoop) {
+  for (const auto& [name, task, batch, training, change] : cases()) {
+    config::ModelOptions options;
+    options.name = name;
+    change(options);
+    Case c = make_case(options, task, batch);
+    c.model->train(training);
+    const at::Tensor gradients = gradients_one_by_one(c);
+    const at::Tensor norms = gradients.norm(2, 1);
+    const double bound = middle(norms);
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound});
+    const ClippedSum result = clipper.sum(c.x, c.y);
+    std::string worst;
+    EXPECT_LT(difference(c, clipped_sum(gradients, bound), &worst), kTolerance) << name << ": " << worst;
+    EXPECT_TRUE(at::allclose(result.norms[0], norms, 1e-5, 1e-12)) << name << result.norms[0] << norms;
+    EXPECT_EQ(result.clipped, norms.gt(bound).sum().item<int64_t>()) << name;
+    EXPECT_EQ(result.non_finite, 0) << name;
+  }
+}
+
+TEST(ClippedSumOf, NoModelIsLeftOut) {
+  std::set<std::string> tested, known;
+  for (const auto& c : cases()) tested.insert(c.name);
+  for (const auto& entry : models::catalogue()) known.insert(entry.name);
+  EXPECT_EQ(tested, known);
+}
+
+}  // namespace
+}  // namespace sotto::privacy

@@ -1,0 +1,97 @@
+#include "privacy/dpsgd/samplers.h"
+
+#include "../../support/expect_user_error.h"
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sotto::privacy {
+namespace {
+
+std::vector<int64_t> all_of(const std::vector<at::Tensor>& batches) {
+  std::vector<int64_t> found;
+  for (const at::Tensor& batch : batches)
+    found.insert(found.end(), batch.data_ptr<int64_t>(), batch.data_ptr<int64_t>() + batch.numel());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<int64_t> counted(int64_t n) {
+  std::vector<int64_t> values(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = i;
+  return values;
+}
+
+TEST(Samplers, PoissonTakesEveryRecordAtTheRateAndIndependently) {
+  RandomStream stream(5, "poisson");
+  constexpr int64_t kRecords = 40, kSteps = 20000;
+  constexpr double kRate = 0.15;
+  at::Tensor counts = at::zeros({kRecords}, at::kDouble), sizes = at::zeros({kSteps}, at::kDouble);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    const at::Tensor batch = poisson_batch(kRecords, kRate, stream);
+    counts.index_add_(0, batch, at::ones({batch.size(0)}, at::kDouble));
+    sizes[step] = batch.size(0);
+  }
+  const double spread = std::sqrt(kRate * (1 - kRate) / kSteps);
+  EXPECT_LT((counts / kSteps - kRate).abs().max().item<double>(), 5 * spread);
+  // The variance of the size is the sum of the records' only if they are independent.
+  EXPECT_NEAR(sizes.var().item<double>(), kRecords * kRate * (1 - kRate), 0.2);
+  EXPECT_EQ(sizes.min().item<double>(), 0.0) << "empty batches occur";
+}
+
+TEST(Samplers, PoissonAtRateOneTakesAll) {
+  RandomStream stream(5, "poisson");
+  EXPECT_EQ(all_of({poisson_batch(17, 1.0, stream)}), counted(17));
+  EXPECT_EQ(poisson_batch(0, 0.5, stream).numel(), 0);
+}
+
+TEST(Samplers, SlicesCoverEveryRecordOnce) {
+  RandomStream stream(1, "slices");
+  const auto batches = sliced_epoch(23, 5, stream);
+  ASSERT_EQ(batches.size(), 5u);
+  EXPECT_EQ(batches.back().numel(), 3);
+  EXPECT_EQ(all_of(batches), counted(23));
+  EXPECT_NE(all_of({batches[0]}), counted(5)) << "not shuffled";
+}
+
+TEST(Samplers, ScatteredBatchesCoverEveryRecordOnceWhateverTheCount) {
+  for (const int64_t records : {0, 1, 3, 50}) {
+    RandomStream stream(2, "scatter");
+    const auto batches = scattered_epoch(records, 7, stream);
+    EXPECT_EQ(batches.size(), 7u);
+    EXPECT_EQ(all_of(batches), counted(records));
+  }
+}
+
+TEST(Samplers, OneRecordLessLeavesTheOthersWhereTheyAre) {
+  RandomStream with(3, "scatter"), without(3, "scatter");
+  const auto full = scattered_epoch(60, 8, with), less = scattered_epoch(59, 8, without);
+  for (size_t i = 0; i < full.size(); ++i) EXPECT_TRUE(full[i].masked_select(full[i].ne(59)).equal(less[i]));
+}
+
+TEST(Samplers, ScatteredBatchesAreUniform) {
+  RandomStream stream(4, "scatter");
+  constexpr int64_t kRecords = 70000, kBatches = 7;
+  double chi_square = 0.0;
+  for (const auto& batch : scattered_epoch(kRecords, kBatches, stream)) {
+    const double expected = static_cast<double>(kRecords) / kBatches;
+    chi_square += std::pow(static_cast<double>(batch.numel()) - expected, 2) / expected;
+  }
+  EXPECT_LT(chi_square, 22.5) << "six degrees of freedom: 22.46 is exceeded once in a thousand";
+}
+
+TEST(Samplers, ImpossibleConstantsAreRefused) {
+  RandomStream stream(1, "bad");
+  for (const double rate : {0.0, -0.1, 1.1, std::nan("")}) EXPECT_THROW(poisson_batch(3, rate, stream), UserError);
+  EXPECT_THROW(sliced_epoch(3, 0, stream), UserError);
+  EXPECT_THROW(scattered_epoch(3, 0, stream), UserError);
+  EXPECT_THROW(scattered_epoch(-1, 2, stream), UserError);
+}
+
+}  // namespace
+}  // namespace sotto::privacy
