@@ -26,6 +26,12 @@ while IFS=: read -r file _ line; do
   fi
 done < <(grep -rnE '^#include "[a-z_]+/' src --include='*.h' --include='*.cc' --include='*.inc')
 
+# The door to private tensors stays inside privacy/.
+if grep -rln '"privacy/access.h"' src | grep -v '^src/privacy/'; then
+  echo "privacy/access.h may be included in src/privacy only" >&2
+  failed=1
+fi
+
 if [ "${1:-}" != "--no-tidy" ]; then
   mapfile -t changed < <(git diff --name-only --diff-filter=d "${LINT_BASE:-HEAD~1}" -- 'src/*.cc' 2>/dev/null | grep -v /kernels_ || true)
   [ ${#changed[@]} -eq 0 ] || scripts/tidy.sh 0 "${changed[@]}" || failed=1

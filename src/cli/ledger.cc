@@ -88,7 +88,7 @@ json over_time_json(const OpenRun& run, const std::vector<privacy::Event>& event
         if (privacy::is_seen_by(events[next], observer)) spent[observer][events[next].client].add(events[next]);
       }
     }
-    json row = {{"round", round}, {"clients", touched.size()}};
+    json row = {{"round", round}, {"participants", touched.size()}};
     for (const char* observer : kObservers) {
       double most = 0;
       const auto everyone = spent[observer].find(privacy::kEveryone);
@@ -174,12 +174,12 @@ std::string show_text(const json& value, bool all) {
   }
   text += "\n" + clients.to_string();
   if (shown < rows.size()) text += fmt::format("… and {} more clients (--all)\n", rows.size() - shown);
-  Table time({"round", "clients", "largest proven ε (server)", "largest proven ε (clients)"});
+  Table time({"round", "participants", "largest proven ε (server)", "largest proven ε (clients)"});
   const json& rounds = value["over_time"];
   const size_t stride = all ? 1 : std::max<size_t>(1, rounds.size() / 10);
   for (size_t i = 0; i < rounds.size(); ++i) {
     if (i % stride != 0 && i + 1 != rounds.size()) continue;
-    time.add_row({rounds[i]["round"].dump(), rounds[i]["clients"].dump(), epsilon_text(rounds[i]["server"]),
+    time.add_row({rounds[i]["round"].dump(), rounds[i]["participants"].dump(), epsilon_text(rounds[i]["server"]),
                   epsilon_text(rounds[i]["clients"])});
   }
   return text + "\n" + time.to_string();

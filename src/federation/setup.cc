@@ -1,9 +1,26 @@
 #include "federation/setup.h"
 
+#include "base/log.h"
 #include "federation/cohort.h"
 #include "methods/catalogue.h"
 
+#include <algorithm>
+
 namespace sotto::federation {
+
+namespace {
+
+// A δ of 1/n lets a mechanism publish one whole record and still keep its promise.
+void warn_of_large_delta(const config::RunSpec& spec, int64_t train_records) {
+  if (!spec.privacy) return;
+  const bool clients = spec.privacy->unit == "client";
+  const int64_t n = clients ? spec.data.clients : std::max<int64_t>(1, train_records / spec.data.clients);
+  if (spec.privacy->delta * static_cast<double>(n) <= 1) return;
+  warn("privacy.delta = {} is more than 1/{}, one in the {}: at such a δ even giving a {} away whole would be allowed",
+       spec.privacy->delta, n, clients ? "number of clients" : "records of an average client", spec.privacy->unit);
+}
+
+}  // namespace
 
 Setup prepare(const config::RunSpec& spec) {
   Setup setup;
@@ -15,6 +32,7 @@ Setup prepare(const config::RunSpec& spec) {
   models::make_model(spec.model, setup.data.task, init);
   setup.participations = count_participations(spec);
   setup.plan_for(0);
+  warn_of_large_delta(spec, setup.data.dataset.train.size());
   return setup;
 }
 

@@ -113,7 +113,8 @@ class Client : public ClientMethod {
     if (!trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
     const at::Tensor update = trainer_.flat().shared() - anchor;
     const double clip = options_.quantile ? find_tensor(broadcast.values, kClipName).item<double>() : options_.clip;
-    NamedTensors values = {{kUpdate, update}};
+    NamedTensors values;
+    values.push_back({kUpdate, update});
     if (options_.quantile) values.push_back(privacy::below(update.norm().item<double>(), clip));
     auto bounded = privacy::clip_whole(privacy::Contribution(std::move(values)),
                                        rules_for(clip, options_.quantile.has_value()), neighbours_);
@@ -190,7 +191,8 @@ class Server : public ServerMethod {
 
  private:
   void reset_sum() {
-    NamedTensors like = {{kUpdate, flat_.shared()}};
+    NamedTensors like;
+    like.push_back({kUpdate, flat_.shared()});
     if (options_.quantile) like.push_back(privacy::below(0.0, clip_));
     sum_.emplace(like, mechanism_for(options_, terms_, clip_, flat_.shared().numel()).groups());
   }
@@ -210,8 +212,8 @@ class Server : public ServerMethod {
 };
 
 ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Options& options) {
-  privacy::TrustedServer::declared_by(context.spec);
   const Terms terms = terms_of(context);
+  privacy::TrustedServer::declared_by(context.spec);
   const int64_t coordinates = total_elements(initial_model(context)->shared_parameters());
   const auto mechanism = mechanism_for(options, terms, options.clip, coordinates);
   privacy::Ledger unused;

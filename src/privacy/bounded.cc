@@ -47,7 +47,11 @@ std::vector<at::Tensor> as_rows(const NamedTensors& values, size_t first, int64_
   std::vector<at::Tensor> rows;
   for (size_t i = first; i < first + static_cast<size_t>(count); ++i) {
     const at::Tensor& value = values[i].value;
-    rows.push_back(whole ? value.reshape({1, -1}) : value.reshape({value.size(0), -1}));
+    if (whole) {
+      rows.push_back(value.reshape({1, value.numel()}));
+    } else {
+      rows.push_back(value.dim() > 1 ? value.flatten(1) : value.unsqueeze(1));
+    }
   }
   return rows;
 }

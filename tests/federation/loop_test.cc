@@ -29,6 +29,16 @@ Recorded run(const Setup& setup, int threads = 1) {
   return sink;
 }
 
+struct Killed : std::exception {};
+
+// Dies when round 3 is about to be checkpointed: its releases are in the ledger, its result is lost.
+struct KilledInRound3 : Recorded {
+  void checkpoint(const Checkpoint& point) override {
+    if (point.round == 3) throw Killed();
+    Recorded::checkpoint(point);
+  }
+};
+
 bool same(const NamedTensors& a, const NamedTensors& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -38,8 +48,12 @@ bool same(const NamedTensors& a, const NamedTensors& b) {
 }
 
 std::string config(const std::string& method, const std::string& more = "") {
-  return "rounds = 2\n" + more +
-         "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[method]\nname = \"" + method + "\"\n";
+  return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n" +
+         privacy_terms(method) + "[method]\nname = \"" + method + "\"\n";
+}
+
+std::string long_config(const std::string& method, const std::string& more = "") {
+  return "rounds = 10\n" + config(method, more).substr(std::string("rounds = 2\n").size());
 }
 
 class WholeCatalogue : public ::testing::TestWithParam<std::string> {};
@@ -53,11 +67,38 @@ TEST_P(WholeCatalogue, DefaultsRunTwoRoundsAndTheLedgerIsThePlan) {
   ASSERT_EQ(sink.rounds.size(), 2U);
   EXPECT_TRUE(sink.rounds.back().evaluation.has_value());
 
-  const methods::ReleasePlan plan = setup.method->plan(setup.spec);
-  EXPECT_EQ(ledger.kinds().size(), plan.size());
-  int64_t uploads = 0;
-  for (const auto& round : sink.rounds) uploads += round.uploads;
-  EXPECT_EQ(ledger.events().size(), static_cast<size_t>(uploads) * plan.size());
+  // Every client's rows are those that were planned for it, kind by kind and number by number.
+  for (int64_t client = 0; client < 6; ++client) {
+    const methods::ReleasePlan plan = setup.plan_for(client);
+    EXPECT_EQ(ledger.kinds().size(), plan.size());
+    for (const auto& planned : plan) {
+      int64_t made = 0;
+      for (const auto& event : ledger.events()) {
+        if (event.client != client && event.client != privacy::kEveryone) continue;
+        if (!planned.covers(event)) continue;
+        ++made;
+        if (event.sensitivity > 0) {  // bounds that are learnt move both, and the grid a little
+          EXPECT_NEAR(event.noise / event.sensitivity / (planned.event.noise / planned.event.sensitivity), 1.0, 2e-3);
+        }
+        EXPECT_EQ(event.steps, planned.event.steps);
+        EXPECT_EQ(event.sampling_rate, planned.event.sampling_rate);
+      }
+      EXPECT_EQ(made, planned.times) << planned.event.what << " of client " << client;
+    }
+  }
+}
+
+TEST_P(WholeCatalogue, KeepsItsBudgetInTheEyesOfTheDeclaredObserver) {
+  const auto setup = small_setup(config(GetParam()));
+  Recorded sink;
+  privacy::Ledger ledger;
+  const auto states = make_memory_store({});
+  run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt);
+  for (const auto& [client, tally] : ledger.tallies(setup.spec.privacy->observer)) {
+    const privacy::Guarantee spent = tally.guarantee(setup.spec.privacy->delta);
+    if (!spent.why_unproven.empty()) continue;
+    EXPECT_LE(spent.proven, setup.spec.privacy->epsilon) << "client " << client;
+  }
 }
 
 TEST_P(WholeCatalogue, ResultsDoNotDependOnTheThreadCount) {
@@ -80,19 +121,15 @@ TEST_P(WholeCatalogue, AResumedRunEndsWhereAnUnbrokenOneDoes) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("sotto-resume-{}", ::getpid());
   for (const char* where : {"memory", "disk"}) {
     fs::remove_all(folder);
-    auto setup = small_setup(config(GetParam()));
-    setup.spec.rounds = 5;
+    const auto setup = small_setup(long_config(GetParam()));
     const Recorded whole = run(setup);
     const auto store = [&] { return where[0] == 'd' ? make_disk_store(folder) : make_memory_store(folder); };
     privacy::Ledger ledger;
-    Recorded first;
+    KilledInRound3 first;
     {
-      auto shortened = small_setup(config(GetParam()));
-      shortened.spec.rounds = 3;
       const auto states = store();
-      run_rounds(shortened, {*states, ledger, first, 1}, std::nullopt);
+      EXPECT_THROW(run_rounds(setup, {*states, ledger, first, 1}, std::nullopt), Killed);
     }
-    // As if killed after round 3 had been committed but before its checkpoint was: resume from round 2.
     Recorded second;
     const auto states = store();
     run_rounds(setup, {*states, ledger, second, 2}, first.checkpoints[1]);
@@ -116,8 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_nam
 });
 
 TEST(FedAvg, LearnsTheBlobs) {
-  auto setup = small_setup(config("fedavg"));
-  setup.spec.rounds = 10;
+  const auto setup = small_setup(long_config("fedavg"));
   const Recorded result = run(setup, 2);
   EXPECT_GT(result.rounds.back().evaluation->global_accuracy, 0.9);
   EXPECT_LT(result.rounds.back().train_loss, result.rounds.front().train_loss);
@@ -134,12 +170,15 @@ TEST(FedAvg, AveragesByRecordCount) {
     for (auto& value : values) value.value.fill_(client == 0 ? 2.0 : 6.0);
     values.push_back({methods::kRecordsName, at::scalar_tensor(weights[client], at::kDouble)});
     server->accept(
-        privacy::in_the_clear(privacy::Contribution(std::move(values)), {ledger, 1, client}, "model", "test"));
+        privacy::in_the_clear(privacy::Contribution(std::move(values)), {.ledger = ledger, .round = 1, .client = client}, "model", "test"));
   }
-  for (const auto& [name, value] : server->aggregate(1).values) {
+  const auto aggregate = [&](int64_t round) {
+    return server->aggregate({{.ledger = ledger, .round = round, .client = privacy::kEveryone}, {}});
+  };
+  for (const auto& [name, value] : aggregate(1).values) {
     EXPECT_TRUE(at::allclose(value, at::full_like(value, 5.0))) << name;
   }
-  EXPECT_TRUE(same(server->aggregate(2).values, server->open().values)) << "nothing accepted: nothing changes";
+  EXPECT_TRUE(same(aggregate(2).values, server->open().values)) << "nothing accepted: nothing changes";
 }
 
 TEST(FedProx, WithoutItsTermIsFedAvg) {

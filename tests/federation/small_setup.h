@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/load.h"
+#include "federation/cohort.h"
 #include "federation/setup.h"
 #include "methods/catalogue.h"
 
@@ -23,6 +24,13 @@ inline data::Records blobs(int64_t count, uint64_t seed) {
   return records;
 }
 
+// A [privacy] section under which the named method can run.
+inline std::string privacy_terms(const std::string& method) {
+  const bool central = method == "dp-fedavg" || method == "aqc";
+  return std::string("[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = \"add-remove\"\n") +
+         (central ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
+}
+
 inline Setup small_setup(const std::string& toml) {
   Setup setup;
   setup.spec = config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {},
@@ -37,6 +45,7 @@ inline Setup small_setup(const std::string& toml) {
   dataset.test = blobs(90, 2);
   setup.data.task = {{6}, 3};
   setup.partition = data::make_partition(setup.spec.data, dataset, setup.spec.seed);
+  setup.participations = count_participations(setup.spec);
   return setup;
 }
 

@@ -201,11 +201,11 @@ TEST(Budget, BelongsToTheClient) {
 TEST(Budget, AReleaseForEveryoneCountsForEveryone) {
   Ledger ledger;
   ledger.agree(terms(1.0), "sound");
-  ledger.spend(gaussian(1, 3, 5.0));
-  const Event everyone = gaussian(1, kEveryone, 5.0);
+  ledger.spend(gaussian(1, 3, 6.0));
+  const Event everyone = gaussian(1, kEveryone, 6.0);
   ledger.spend(everyone);
-  EXPECT_THROW(ledger.spend(gaussian(2, 3, 5.0)), BudgetSpent);
-  ledger.spend(gaussian(2, 4, 5.0));
+  EXPECT_THROW(ledger.spend(gaussian(2, 3, 6.0)), BudgetSpent);
+  ledger.spend(gaussian(2, 4, 6.0));
 }
 
 TEST(Budget, SurvivesReopening) {

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/random.h"
 #include "privacy/access.h"
 #include "privacy/ledger.h"
 #include "privacy/mechanisms/counts.h"

@@ -1,0 +1,144 @@
+// Privacy as users of the program meet it: plans, budgets, ledgers.
+#include "program.h"
+
+#include <sqlite3.h>
+
+namespace sotto {
+namespace {
+
+class Privacy : public Program {
+ protected:
+  std::string local(const std::string& name, const std::string& privacy = "", const std::string& method = "") {
+    write(name, "rounds = 3", "",
+          "[federation]\nbatch = 16\n[method]\nname = \"ldp-fedavg\"\n" + method +
+              "[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = \"replace\"\n" + privacy);
+    return name;
+  }
+
+  void change_ledger(const std::string& run, const std::string& sql) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((folder_ / run / "ledger.sqlite").c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+};
+
+TEST_F(Privacy, ARunPrintsClaimedAndProvenEpsilon) {
+  const Result result = sotto("run " + local("private.toml") + " --out run --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json privacy = json::parse(result.out)["privacy"];
+  EXPECT_LE(privacy["proven_epsilon"]["max"], 3.0);
+  EXPECT_GT(privacy["proven_epsilon"]["min"], 2.9);
+  EXPECT_EQ(privacy["claimed_epsilon"]["max"].is_number(), true);
+  EXPECT_EQ(privacy["why_unproven"], nullptr);
+  EXPECT_EQ(privacy["delta"], 1e-3);
+  EXPECT_EQ(privacy["adjacency"], "replace");
+  EXPECT_EQ(privacy["observers"].size(), 3U);
+  EXPECT_EQ(json::parse(result.out)["noise"], "replay");
+}
+
+TEST_F(Privacy, PlanShowsTheNoiseBeforeAnythingIsSpent) {
+  const Result result = sotto("plan " + local("private.toml") + " --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json release = json::parse(result.out)["releases"][0];
+  for (const char* key : {"sensitivity", "noise_stddev", "noise_multiplier", "epsilon", "noise_per_coordinate",
+                          "noise_in_norm", "noise_over_run"}) {
+    EXPECT_GT(release[key], 0.0) << key;
+  }
+  EXPECT_LE(release["epsilon"], 3.0);
+  EXPECT_THAT((std::vector<std::string>{"useful", "marginal", "drowned"}),
+              ::testing::Contains(release["verdict"].get<std::string>()));
+  EXPECT_THAT(sotto("plan private.toml").out, HasSubstr("verdict"));
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Privacy, TheLedgerShowsAndVerifies) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  const json shown = json::parse(sotto("ledger show run --json").out);
+  EXPECT_EQ(shown["rows"], 15);
+  EXPECT_EQ(shown["clients"].size(), 5U);
+  EXPECT_EQ(shown["over_time"].size(), 3U);
+  double previous = 0;
+  for (const json& round : shown["over_time"]) {
+    EXPECT_GT(round["server"], previous);
+    previous = round["server"];
+  }
+  EXPECT_EQ(shown["clients"][0]["server"]["proven_epsilon"], summary("run")["privacy"]["proven_epsilon"]["max"]);
+  EXPECT_EQ(sotto("ledger verify run").exit_code, 0);
+  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("largest proven ε"));
+}
+
+TEST_F(Privacy, ATamperedLedgerIsFound) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  change_ledger("run", "UPDATE releases SET noise = noise * 2 WHERE client = 3");
+  expect_user_error("ledger verify run", "tampered");
+  change_ledger("run", "DELETE FROM releases WHERE client = 3");
+  expect_user_error("ledger verify run", "tampered");
+}
+
+TEST_F(Privacy, AChangedSummaryIsFound) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  json changed = summary("run");
+  changed["privacy"]["proven_epsilon"]["max"] = 0.1;
+  write_file_atomically(folder_ / "run" / "summary.json", changed.dump());
+  expect_user_error("ledger verify run", "privacy.proven_epsilon");
+}
+
+TEST_F(Privacy, AResumedRunSpendsNoMoreThanAnUnbrokenOne) {
+  local("private.toml");
+  ASSERT_EQ(sotto("run private.toml --out whole --quiet").exit_code, 0);
+  ASSERT_EQ(sotto("run private.toml --out again --quiet").exit_code, 0);
+  fs::remove(folder_ / "again" / "summary.json");
+  for (const auto& entry : fs::directory_iterator(folder_ / "again" / "checkpoints")) fs::remove(entry.path());
+  ASSERT_EQ(sotto("run private.toml --out again --resume --quiet").exit_code, 0) << "from the very start";
+  EXPECT_EQ(summary("again")["privacy"]["proven_epsilon"], summary("whole")["privacy"]["proven_epsilon"]);
+  EXPECT_EQ(summary("again")["accuracy"], summary("whole")["accuracy"]);
+}
+
+// Secure noise is never drawn twice: rounds that are run again must be paid again, and there is no budget left for them.
+TEST_F(Privacy, ARepeatedSecureRunAbstainsInsteadOfOverspending) {
+  local("secure.toml", "noise = \"secure\"\n");
+  ASSERT_EQ(sotto("run secure.toml --out run --quiet").exit_code, 0);
+  EXPECT_EQ(summary("run")["noise"], "secure");
+  for (const auto& entry : fs::directory_iterator(folder_ / "run" / "checkpoints")) fs::remove(entry.path());
+  const Result again = sotto("run secure.toml --out run --resume");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("abstains"));
+  EXPECT_LE(summary("run")["privacy"]["proven_epsilon"]["max"], 3.0);
+  EXPECT_EQ(sotto("ledger verify run").exit_code, 0);
+}
+
+TEST_F(Privacy, CentralMethodsSayThatTheServerSeesAll) {
+  write("central.toml", "rounds = 2", "",
+        "[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 3.0\ndelta = 1e-2\nadjacency = \"add-remove\"\nunit = "
+        "\"client\"\nobserver = \"clients\"\n");
+  const Result result = sotto("run central.toml --out run --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json privacy = json::parse(result.out)["privacy"];
+  EXPECT_LE(privacy["proven_epsilon"]["max"], 3.0);
+  EXPECT_EQ(privacy["observers"][0]["observer"], "server");
+  EXPECT_EQ(privacy["observers"][0]["proven_epsilon"], nullptr);
+  EXPECT_THAT(privacy["observers"][0]["why_unproven"].get<std::string>(), HasSubstr("trusted"));
+}
+
+TEST_F(Privacy, BadTermsGetOneLineAndExitTwo) {
+  local("private.toml");
+  expect_user_error("run private.toml --set privacy.epsilon=0", "privacy.epsilon");
+  expect_user_error("run private.toml --set privacy.epsilon=-1", "privacy.epsilon");
+  expect_user_error("run private.toml --set privacy.delta=0", "privacy.delta");
+  expect_user_error("run private.toml --set privacy.delta=1", "privacy.delta");
+  expect_user_error("run private.toml --set privacy.budgets=[1,0]", "privacy.budgets");
+  expect_user_error("run private.toml --set method.clip=0", "method.clip");
+  expect_user_error("run private.toml --set privacy.unit='\"client\"'", "privacy.unit = \"record\"");
+  expect_user_error("ledger show missing", "not a run directory");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(Privacy, ALargeDeltaIsWarnedOf) {
+  const Result result = sotto("plan " + local("private.toml") + " --set privacy.delta=0.1");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("more than 1/"));
+}
+
+}  // namespace
+}  // namespace sotto
