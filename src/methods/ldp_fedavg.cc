@@ -81,8 +81,8 @@ class Client : public ClientMethod {
                                                             context.release.participations);
     StepResult result;
     trainer_.with_optimizer(context, [&](const std::function<void()>& update) {
-      auto trained = descent_.run(plan, std::move(receipt), context_.data.dataset.train, shard.train,
-                                  context.stream("batch-order"), context.release.noise_source(kModel), update);
+      auto trained = descent_.run(plan, std::move(receipt), context_.data.dataset.train, shard.train, context.release,
+                                  update);
       result.report = {trained.loss, trained.samples, !all_finite(trained.release.values())};
       if (!result.report.diverged) result.upload = std::move(trained.release);
     });

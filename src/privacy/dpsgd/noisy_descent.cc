@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "privacy/access.h"
 #include "privacy/dpsgd/samplers.h"
+#include "privacy/noise/uniform.h"
 
 #include <ATen/ATen.h>
 
@@ -24,18 +25,36 @@ int64_t steps_per_epoch(const DescentPlan& plan) {
   return static_cast<int64_t>(std::ceil(1.0 / plan.rate - 1e-9));
 }
 
-// Positions into the client's records, step after step of one epoch.
-std::vector<at::Tensor> draw_epoch(const DescentPlan& plan, int64_t records, RandomStream& stream) {
-  if (plan.sampling == Sampling::kPoisson) {
-    std::vector<at::Tensor> batches;
-    for (int64_t i = 0; i < steps_per_epoch(plan); ++i) batches.push_back(poisson_batch(records, plan.rate, stream));
-    return batches;
+// Positions into the client's records, step after step of one epoch. Who is in a Poisson batch is as secret as the noise;
+// disjoint batches may be known.
+class Batches {
+ public:
+  Batches(const DescentPlan& plan, int64_t records, const ReleaseContext& context)
+      : plan_(plan),
+        records_(records),
+        secret_(context.noise_source("batches")),
+        order_(context.seed, "batch-order", static_cast<uint64_t>(context.round), static_cast<uint64_t>(context.client)) {}
+
+  std::vector<at::Tensor> next_epoch() {
+    if (plan_.sampling == Sampling::kPoisson) {
+      std::vector<at::Tensor> batches;
+      for (int64_t i = 0; i < steps_per_epoch(plan_); ++i) {
+        batches.push_back(at::tensor(poisson_sample(records_, plan_.rate, secret_), at::kLong));
+      }
+      return batches;
+    }
+    if (plan_.neighbours.adjacency == Adjacency::kAddRemove) {
+      return scattered_epoch(records_, batches_per_epoch(plan_), order_);
+    }
+    return sliced_epoch(records_, plan_.batch, order_);
   }
-  if (plan.neighbours.adjacency == Adjacency::kAddRemove) {
-    return scattered_epoch(records, batches_per_epoch(plan), stream);
-  }
-  return sliced_epoch(records, plan.batch, stream);
-}
+
+ private:
+  const DescentPlan& plan_;
+  int64_t records_;
+  NoiseSource secret_;
+  RandomStream order_;
+};
 
 // Σ_i (±½) over the gradients' norms: how many are below the bound, centred.
 double centred_below(const at::Tensor& norms, double clip) {
@@ -81,14 +100,16 @@ Event NoisyDescent::event(const DescentPlan& plan, const ReleaseContext& context
 }
 
 DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const data::Records& records,
-                                const at::Tensor& indices, RandomStream sampling, NoiseSource noise,
+                                const at::Tensor& indices, const ReleaseContext& context,
                                 const std::function<void()>& update) {
+  Batches batches(plan, indices.size(0), context);
+  NoiseSource noise = context.noise_source("noise");
   if (!clipper_) clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, ClipOptions{.bound = plan.clip});
   double clip = plan.clip;
   double loss = 0;
   int64_t samples = 0;
   for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
-    for (const at::Tensor& positions : draw_epoch(plan, indices.size(0), sampling)) {
+    for (const at::Tensor& positions : batches.next_epoch()) {
       const int64_t count = positions.size(0);
       clipper_->set_bounds({clip});
       NamedTensors values = {{kGradient, flat_.gradient()}};

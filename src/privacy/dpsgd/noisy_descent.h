@@ -62,9 +62,10 @@ class NoisyDescent {
   // Of one step's summed gradient, at the plan's own bound.
   double noise_stddev(const DescentPlan& plan) const { return mechanism(plan, plan.clip).noise_stddev(0); }
 
-  // `update` applies the gradient in flat.gradient() to flat.values(). `indices` are the client's records.
+  // `update` applies the gradient in flat.gradient() to flat.values(). `indices` are the client's records. Noise and
+  // Poisson batches come from the context's generator.
   DescentResult run(const DescentPlan& plan, Receipt receipt, const data::Records& records, const at::Tensor& indices,
-                    RandomStream sampling, NoiseSource noise, const std::function<void()>& update);
+                    const ReleaseContext& context, const std::function<void()>& update);
 
  private:
   GroupwiseGaussian mechanism(const DescentPlan& plan, double clip) const;
