@@ -1,0 +1,157 @@
+#include "privacy/dpsgd/noisy_descent.h"
+
+#include "config/run_spec.h"
+#include "privacy/dpsgd/samplers.h"
+#include "privacy/ledger.h"
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kLearningRate = 0.1;
+constexpr int64_t kRecords = 30;
+
+class Descent : public ::testing::Test {
+ protected:
+  Descent() {
+    RandomStream init(1, "init");
+    config::ModelOptions options;
+    options.name = "logistic";
+    model_ = models::make_model(options, {{5}, 3}, init);
+    flat_ = models::FlatParameters(*model_);
+    start_ = flat_.values().clone();
+    at::manual_seed(1);
+    records_.x = at::randn({kRecords, 5});
+    records_.y = at::randint(0, 3, {kRecords}, at::kLong);
+    records_.domain = at::zeros({kRecords}, at::kLong);
+    plan_.records = kRecords;
+    plan_.batch = 8;
+    plan_.noise_multiplier = 1.0;
+  }
+
+  at::Tensor run(const at::Tensor& indices, int64_t round = 1) {
+    flat_.values().copy_(start_);
+    const ReleaseContext context{.ledger = ledger_, .round = round, .client = 0, .seed = 5};
+    NoisyDescent descent(*model_, flat_);
+    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_, indices,
+                                    context, [&] { flat_.values().add_(flat_.gradient(), -kLearningRate); });
+    EXPECT_TRUE(at::equal(result.release.values()[0].value, model_->shared_parameters()[0].value));
+    return flat_.values().clone();
+  }
+
+  std::shared_ptr<models::Model> model_;
+  models::FlatParameters flat_;
+  at::Tensor start_;
+  data::Records records_;
+  DescentPlan plan_;
+  Ledger ledger_;
+};
+
+TEST_F(Descent, WithoutClippingAndNoiseIsPlainDescent) {
+  plan_.clip = 1e3;
+  plan_.noise_multiplier = 1e-9;
+  plan_.epochs = 2;
+  const at::Tensor indices = at::arange(kRecords, at::kLong);
+  const at::Tensor noisy = run(indices);
+
+  flat_.values().copy_(start_);
+  RandomStream order(5, "batch-order", 1, 0);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (const at::Tensor& batch : sliced_epoch(kRecords, plan_.batch, order)) {
+      flat_.zero_gradient();
+      const at::Tensor logits = model_->logits(records_.x.index_select(0, batch));
+      const at::Tensor loss = at::cross_entropy_loss(logits, records_.y.index_select(0, batch), {}, at::Reduction::Sum);
+      (loss / plan_.expected_batch()).backward();
+      const at::NoGradGuard no_grad;
+      flat_.values().add_(flat_.gradient(), -kLearningRate);
+    }
+  }
+  EXPECT_LT((noisy - flat_.values()).norm().item<double>(), 1e-4);
+}
+
+TEST_F(Descent, StepsWithoutRecordsGetTheirNoiseAllTheSame) {
+  for (const Sampling sampling : {Sampling::kDisjoint, Sampling::kPoisson}) {
+    plan_.sampling = sampling;
+    plan_.rate = 0.25;
+    plan_.neighbours.adjacency = Adjacency::kAddRemove;
+    plan_.epochs = 40;
+    const auto round = static_cast<int64_t>(sampling) + 1;
+    const at::Tensor moved = run(at::empty({0}, at::kLong), round) - start_;
+    const double expected = kLearningRate * plan_.noise_multiplier * plan_.clip / plan_.expected_batch() *
+                            std::sqrt(static_cast<double>(plan_.steps()));
+    const double found = moved.to(at::kDouble).square().mean().sqrt().item<double>();
+    EXPECT_NEAR(found / expected, 1.0, 5.0 / std::sqrt(2.0 * static_cast<double>(moved.numel())));
+  }
+}
+
+TEST_F(Descent, CountsTouchesNotSteps) {
+  const NoisyDescent descent(*model_, flat_);
+  const ReleaseContext context{.ledger = ledger_};
+  plan_.epochs = 3;
+  EXPECT_EQ(plan_.steps(), 12);
+  EXPECT_EQ(descent.event(plan_, context, "model").steps, 3) << "disjoint batches: once per epoch";
+  plan_.sampling = Sampling::kPoisson;
+  plan_.rate = 0.25;
+  const Event event = descent.event(plan_, context, "model");
+  EXPECT_EQ(event.steps, 12) << "Poisson: every step, at the sampling rate";
+  EXPECT_EQ(event.sampling_rate, 0.25);
+}
+
+TEST_F(Descent, ChargesReplacementTwice) {
+  const NoisyDescent descent(*model_, flat_);
+  const ReleaseContext context{.ledger = ledger_};
+  plan_.neighbours.adjacency = Adjacency::kAddRemove;
+  const Event added = descent.event(plan_, context, "model");
+  plan_.neighbours.adjacency = Adjacency::kReplace;
+  const Event replaced = descent.event(plan_, context, "model");
+  EXPECT_NEAR(replaced.sensitivity / added.sensitivity, 2.0, 0.002);
+  EXPECT_NEAR(replaced.noise / added.noise, 2.0, 0.002) << "and keeps the multiplier";
+}
+
+TEST_F(Descent, NoiseAndBatchesDependOnTheRoundAlone) {
+  const at::Tensor indices = at::arange(kRecords, at::kLong);
+  const at::Tensor first = run(indices, 1);
+  EXPECT_TRUE(at::equal(first, run(indices, 1)));
+  EXPECT_FALSE(at::equal(first, run(indices, 2)));
+}
+
+// Attack: one record whose gradient points one way, as hard as it can, against that record absent. The best test on the
+// released weights must not tell the two apart better than the Gaussian that the ledger charges for.
+TEST_F(Descent, OneLoudRecordIsHiddenAsWellAsTheLedgerSays) {
+  plan_.neighbours.adjacency = Adjacency::kAddRemove;
+  plan_.batch = kRecords;
+  records_.x[0] = 1000.0;
+  records_.y[0] = model_->logits(records_.x.narrow(0, 0, 1)).argmin();
+  const at::Tensor with = at::arange(kRecords, at::kLong), without = at::arange(1, kRecords, at::kLong);
+  plan_.noise_multiplier = 1e-6;
+  const at::Tensor direction = run(with, 1) - run(without, 1);
+  const double shift = direction.norm().item<double>() / kLearningRate * plan_.expected_batch();
+  EXPECT_LE(shift, plan_.clip * (1 + 1e-3)) << "no record moves a step by more than the bound";
+  EXPECT_GT(shift, 0.9 * plan_.clip) << "the attack is a real one";
+
+  plan_.noise_multiplier = 0.5;
+  constexpr int kTrials = 400;
+  double sum[2] = {0, 0}, square[2] = {0, 0};
+  for (int trial = 0; trial < kTrials; ++trial) {
+    for (int world = 0; world < 2; ++world) {
+      const at::Tensor moved = run(world == 0 ? without : with, 10 + 2 * trial + world) - start_;
+      const double score = (moved * direction).sum().item<double>() / direction.norm().item<double>();
+      sum[world] += score;
+      square[world] += score * score;
+    }
+  }
+  const double mean0 = sum[0] / kTrials, mean1 = sum[1] / kTrials;
+  const double deviation = std::sqrt((square[0] + square[1]) / (2 * kTrials) - (mean0 * mean0 + mean1 * mean1) / 2);
+  const double mu = (mean1 - mean0) / deviation;
+  const double charged = 1 / plan_.noise_multiplier;
+  EXPECT_LT(mu, charged + 4 * std::sqrt(2.0 / kTrials) * (1 + charged)) << "distinguishable beyond what was paid";
+  EXPECT_GT(mu, 0.6 * charged) << "the audit must come near, or it is blind";
+}
+
+}  // namespace
+}  // namespace sotto::privacy
