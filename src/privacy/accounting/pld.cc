@@ -139,7 +139,8 @@ class Engine {
     double tolerance = kCoarse;
     for (int pass = 0; pass < kMostPasses; ++pass) {
       const Window window = choose_window(loss, guess, finite_target);
-      const double wanted = spacing_for(tolerance * std::max(guess, 1e-12), slope);
+      const double least = (tolerance > kFine ? 0.05 : 1e-3) / slope;  // where ε is a mere fraction of 1/slope
+      const double wanted = spacing_for(tolerance * std::max(guess, least), slope);
       const double spacing = limited_spacing(wanted, window, delta);
       const TiltedComposition composition(grids(spacing, tail_mass(finite_target), direction), window);
       const double found = composition.epsilon(target);
@@ -147,7 +148,7 @@ class Engine {
       const bool below_window = found <= bottom + 2 * spacing && bottom > 0;
       best = std::min(best, std::max(found, 0.0));
       if (best <= enough) break;
-      const bool near = !below_window && std::abs(found - guess) <= 0.05 * std::max(guess, 1e-12);
+      const bool near = !below_window && std::abs(found - guess) <= 0.05 * std::max(guess, least);
       if (near && (tolerance <= kFine || spacing > 1.3 * wanted)) break;
       if (near || pass > 1) tolerance = kFine;
       if (below_window) {
