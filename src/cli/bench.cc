@@ -1,4 +1,5 @@
 // sotto bench: what a step costs, as ratios within one run.
+#include "cli/bench_account.h"
 #include "cli/bench_noise.h"
 #include "cli/bench_simulate.h"
 #include "cli/commands.h"
@@ -12,6 +13,7 @@ void add_bench(CLI::App& program) {
   command->require_subcommand(1);
   add_bench_noise(*command);
   add_bench_simulate(*command);
+  add_bench_account(*command);
 }
 
 }  // namespace sotto::cli

@@ -7,7 +7,9 @@ class App;
 
 namespace sotto::cli {
 
+void add_account(CLI::App& program);
 void add_bench(CLI::App& program);
+void add_calibrate(CLI::App& program);
 void add_data(CLI::App& program);
 void add_data_features(CLI::App& data_command);
 void add_export(CLI::App& program);

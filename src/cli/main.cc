@@ -42,6 +42,8 @@ int run(int argc, char** argv) {
   sotto::cli::add_export(program);
   sotto::cli::add_data(program);
   sotto::cli::add_pretrain(program);
+  sotto::cli::add_account(program);
+  sotto::cli::add_calibrate(program);
   sotto::cli::add_bench(program);
   try {
     program.parse(argc, argv);

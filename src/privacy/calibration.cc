@@ -1,6 +1,6 @@
 #include "privacy/calibration.h"
 
-#include "privacy/accounting/accountant.h"
+#include "privacy/accounting/calibrate.h"
 
 #include <map>
 #include <mutex>
@@ -20,7 +20,9 @@ double noise_multiplier_for(double epsilon, double delta, int64_t steps, double 
   const std::lock_guard lock(mutex);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  const double value = calibrate_gaussian(epsilon, delta * kKeptDelta, steps, sampling_rate, adjacency);
+  const Method method = sampling_rate < 1 ? Method::kPld : Method::kExact;
+  const double value =
+      calibrate({epsilon, delta * kKeptDelta, method}, Step::gaussian(1.0, sampling_rate, adjacency), steps);
   return known[key] = value;
 }
 

@@ -1,6 +1,7 @@
 #include "privacy/guarantee.h"
 
-#include "base/error.h"
+#include "privacy/accounting/accountant.h"
+#include "privacy/accounting/proven.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,8 @@ std::optional<Step> step_of(const Event& event, double multiplier) {
   if (event.mechanism == kGaussianMechanism) {
     step.kind = Step::Kind::kGaussian;
   } else if (event.mechanism == kDiscreteGaussianMechanism) {
-    step.kind = Step::Kind::kConcentrated;
+    step.kind = Step::Kind::kGaussian;
+    step.sampling_rate = 1;
   } else if (event.mechanism == kLaplaceMechanism) {
     step.kind = Step::Kind::kLaplace;
   } else if (event.mechanism == kTopKMechanism) {
@@ -41,11 +43,6 @@ std::optional<Step> step_of(const Event& event, double multiplier) {
     return std::nullopt;
   }
   return step;
-}
-
-double epsilon_of(const std::vector<Steps>& pile, double delta) {
-  if (pile.empty()) return 0.0;
-  return delta > 0 ? proven_epsilon(pile, delta) : kInfinity;
 }
 
 }  // namespace
@@ -75,15 +72,26 @@ void Tally::add(const Event& event, int64_t times) {
   if (const auto step = step_of(event, true_multiplier)) merge(proven_, {*step, count});
   if (const auto step = step_of(event, claimed)) merge(claimed_, {*step, count});
   slack_ += event.slack * static_cast<double>(times);
+  renyi_only_ = renyi_only_ || event.mechanism == kDiscreteGaussianMechanism;
 }
 
 void Tally::add(const Tally& other) {
   for (const Steps& steps : other.proven_) merge(proven_, steps);
   for (const Steps& steps : other.claimed_) merge(claimed_, steps);
   slack_ += other.slack_;
+  renyi_only_ = renyi_only_ || other.renyi_only_;
   std::vector<std::string> both;
   std::set_union(why_.begin(), why_.end(), other.why_.begin(), other.why_.end(), std::back_inserter(both));
   why_ = std::move(both);
+}
+
+double Tally::epsilon_of(const Pile& pile, double delta) const {
+  if (pile.empty()) return 0.0;
+  if (!(delta > 0)) return kInfinity;
+  if (!renyi_only_) return proven_epsilon(pile, delta);
+  const auto accountant = make_accountant(Method::kRdp);
+  for (const Steps& steps : pile) accountant->compose(steps.step, steps.count);
+  return accountant->epsilon(delta);
 }
 
 double Tally::claimed(double delta) const {
@@ -106,7 +114,7 @@ bool Tally::within(const Tally& other) const {
       });
     });
   };
-  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) && slack_ <= other.slack_ * (1 + 1e-12) &&
+  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) && slack_ <= other.slack_ * (1 + 1e-12) && renyi_only_ == other.renyi_only_ &&
          std::includes(other.why_.begin(), other.why_.end(), why_.begin(), why_.end());
 }
 
@@ -119,7 +127,7 @@ bool Tally::operator<(const Tally& other) const {
   if (less(other.proven_, proven_)) return false;
   if (less(claimed_, other.claimed_)) return true;
   if (less(other.claimed_, claimed_)) return false;
-  return std::tie(slack_, why_) < std::tie(other.slack_, other.why_);
+  return std::tie(slack_, renyi_only_, why_) < std::tie(other.slack_, other.renyi_only_, other.why_);
 }
 
 }  // namespace sotto::privacy

@@ -1,7 +1,7 @@
 // What releases cost together.
 #pragma once
 
-#include "privacy/accounting/accountant.h"
+#include "privacy/accounting/step.h"
 #include "privacy/event.h"
 
 #include <string>
@@ -38,10 +38,14 @@ class Tally {
   // Steps of one kind, sorted and merged, so that equal spending looks equal.
   using Pile = std::vector<Steps>;
   static void merge(Pile& pile, const Steps& steps);
+  double epsilon_of(const Pile& pile, double delta) const;
 
   Pile proven_;
   Pile claimed_;
   double slack_ = 0;
+  // A discrete Gaussian's Rényi divergences are at most the Gaussian's, but that is all it shares with it: once there is
+  // one, everything is accounted for by Rényi divergences.
+  bool renyi_only_ = false;
   std::vector<std::string> why_;
 };
 

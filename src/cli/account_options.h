@@ -1,0 +1,38 @@
+// Options of `account` and `calibrate` that say what the steps are, turned into the JSON question of account_query.h.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sotto::cli {
+
+class QuestionOptions {
+ public:
+  // Adds --NAME for a key; underscores become hyphens. Numbers are checked when the question is made.
+  void add_number(CLI::App& command, const std::string& key, const std::string& help);
+  void add_text(CLI::App& command, const std::string& key, const std::string& help);
+  void add_compose(CLI::App& command);
+
+  // A UserError if something that should be a number is none.
+  nlohmann::json question() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    bool number = false;
+    std::string value;
+  };
+  Entry& add(CLI::App& command, const std::string& key, const std::string& help, bool number);
+
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::string compose_;
+};
+
+}  // namespace sotto::cli

@@ -1,0 +1,96 @@
+#include "privacy/accounting/calibrate.h"
+
+#include "base/error.h"
+#include "privacy/accounting/gaussian.h"
+
+#include <boost/math/tools/roots.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kLeast = 1e-4;
+constexpr double kMost = 1e12;
+constexpr double kTooMuch = 1e300;
+
+void require_possible(const CalibrationTarget& target, const Step& shape, int64_t count) {
+  if (!(std::isfinite(target.epsilon) && target.epsilon > 0)) {
+    fail_user("the target epsilon must be a finite number above 0, not {}", target.epsilon);
+  }
+  require_valid_delta(target.delta);
+  if (shape.kind != Step::Kind::kGaussian && shape.kind != Step::Kind::kLaplace) {
+    fail_user("only gaussian and laplace noise can be calibrated, not a {} step", to_text(shape.kind));
+  }
+  if (count < 1) fail_user("the number of steps to calibrate must be at least 1, not {}", count);
+  if (target.method == Method::kSaddle) fail_user("saddle is an estimate and proves no multiplier: use pld");
+}
+
+}  // namespace
+
+double calibrate(const CalibrationTarget& target, const Step& shape, int64_t count, std::span<const Steps> others) {
+  require_possible(target, shape, count);
+  const auto spent = [&](double multiplier) {
+    const auto accountant = make_accountant(target.method);
+    for (const Steps& entry : others) accountant->compose(entry.step, entry.count);
+    Step step = shape;
+    step.noise_multiplier = multiplier;
+    accountant->compose(step, count);
+    return accountant->epsilon(target.delta);
+  };
+  if (target.method == Method::kClassical) {
+    if (target.epsilon > 1) {
+      fail_user("the classical rule is proved for epsilon up to 1 only, not for {}: use exact", target.epsilon);
+    }
+    const double multiplier = std::sqrt(2 * std::log(1.25 / target.delta)) / target.epsilon * (1 + 2e-15);
+    spent(multiplier);
+    return multiplier;
+  }
+  // A closed form, checked below like any other candidate.
+  if (others.empty() && !shape.sampled() && shape.kind == Step::Kind::kGaussian && target.method == Method::kExact) {
+    const double exact = std::sqrt(static_cast<double>(count)) / gaussian_mu(target.epsilon, target.delta);
+    for (double margin = 1e-15; margin < 1e-9; margin *= 4) {
+      if (spent(exact * (1 + margin)) <= target.epsilon) return exact * (1 + margin);
+    }
+  }
+
+  const double floor = spent(kMost);
+  if (floor > target.epsilon) {
+    fail_user("no amount of noise gives epsilon {} at delta {} by {}: it cannot certify less than {:.6g} here",
+              target.epsilon, target.delta, to_text(target.method), floor);
+  }
+  double low = 0;
+  double high = 0;
+  double probe = std::log(std::sqrt(static_cast<double>(count)) * shape.sampling_rate / target.epsilon + 0.3);
+  double step = 0.4;
+  if (spent(std::exp(probe)) > target.epsilon) {
+    low = probe;
+    while (spent(std::exp(high = std::min(low + step, std::log(kMost)))) > target.epsilon) {
+      low = high;
+      step *= 2;
+    }
+  } else {
+    high = probe;
+    while (spent(std::exp(low = high - step)) <= target.epsilon) {
+      high = low;
+      step *= 2;
+      if (low < std::log(kLeast)) return std::exp(high);
+    }
+  }
+  // In ln ε against ln z the relation is nearly straight. The certified curve has steps of its own tolerance; the answer
+  // is always the side on which the method itself agrees.
+  const auto excess = [&](double log_multiplier) {
+    const double epsilon = std::clamp(spent(std::exp(log_multiplier)), 1e-300, kTooMuch);
+    const double value = std::log(epsilon / target.epsilon);
+    if (value <= 0) high = std::min(high, log_multiplier);
+    return value;
+  };
+  const int digits = target.method == Method::kPld ? 18 : 42;
+  std::uintmax_t iterations = 80;
+  boost::math::tools::toms748_solve(excess, low, high, boost::math::tools::eps_tolerance<double>(digits), iterations);
+  return std::exp(high);
+}
+
+}  // namespace sotto::privacy

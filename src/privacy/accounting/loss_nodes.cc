@@ -1,0 +1,192 @@
+#include "privacy/accounting/loss_nodes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace sotto::privacy {
+namespace {
+
+// Standard deviations beyond which a normal distribution holds less than 1e-31.
+constexpr double kReach = 12;
+
+void add(LossNodes& nodes, double loss, double log_q) {
+  nodes.loss.push_back(loss);
+  nodes.log_q.push_back(log_q);
+}
+
+// The trapezoidal rule converges geometrically for functions that are analytic in a strip: of half width π here, where
+// 1 - q + q e^t vanishes.
+double trapezoid_spacing(double deviation, double max_frequency) {
+  return std::min({0.25 * deviation, 0.45, 2 / std::max(max_frequency, 1e-300)});
+}
+
+void add_gaussian(LossNodes& nodes, const Step& step, const BaseLoss& base, Direction direction,
+                  const NodeLimits& limits) {
+  const double mu = base.mu;
+  const double q = step.sampling_rate;
+  const double max_tilt = limits.max_tilt;
+  const double spacing = trapezoid_spacing(mu, limits.max_frequency);
+  double low = -mu * mu / 2 - kReach * mu;
+  double high = mu * mu / 2 + kReach * mu;
+  if (direction == Direction::kRemove || q == 1) {
+    high += max_tilt * mu * mu;
+  } else {
+    // Tilts of the swapped pair move mass down, but not below where 1 - q + q e^t is flat.
+    const double flat = std::log((1 - q) / q) - std::log1p(max_tilt) - 10 - kReach * mu;
+    low = std::min(low, std::max(low - max_tilt * mu * mu, flat));
+  }
+  if (limits.tail_mass > 0) {
+    const LossRange range = gaussian_range(step, limits.tail_mass);
+    low = std::max(low, range.low);
+    high = std::min(high, range.high);
+  }
+  const double log_spacing = std::log(spacing);
+  for (double t = low; t < high; t += spacing) {
+    add(nodes, sampled_loss(t, q), base.log_density(t) - t + log_spacing);
+  }
+}
+
+void add_replaced_gaussian(LossNodes& nodes, const Step& step, const NodeLimits& limits) {
+  const ReplacedGaussian pair(step);
+  const double half = pair.mu() / 2;
+  const double spacing = trapezoid_spacing(half, 2 * limits.max_frequency);
+  double low = -half * (half + kReach + 2 * half);
+  double high = half * (half + kReach + 2 * half * (limits.max_tilt + 1));
+  if (limits.tail_mass > 0) {
+    high = std::min(high, pair.reach(limits.tail_mass));
+    low = std::max(low, -high);
+  }
+  const double log_spacing = std::log(spacing);
+  for (double s = low; s < high; s += spacing) {
+    add(nodes, pair.loss(s), pair.log_centre_density(s) + pair.log_q_factor(s) + log_spacing);
+  }
+}
+
+// Gauss-Legendre panels over Laplace's density on [low, highest].
+void add_laplace(LossNodes& nodes, const BaseLoss& base, double q, double low, const NodeLimits& limits) {
+  static constexpr std::array<double, 8> kNodes = {-0.960289856497536232, -0.796666477413626740, -0.525532409916328986,
+                                                   -0.183434642495649805, 0.183434642495649805,  0.525532409916328986,
+                                                   0.796666477413626740,  0.960289856497536232};
+  static constexpr std::array<double, 8> kWeights = {0.101228536290376259, 0.222381034453374471, 0.313706645877887287,
+                                                     0.362683783378361983, 0.362683783378361983, 0.313706645877887287,
+                                                     0.222381034453374471, 0.101228536290376259};
+  const double width = base.highest - low;
+  const auto panels = static_cast<int64_t>(
+      std::clamp(std::ceil(width * (1 + std::min(limits.max_tilt, 1e3) + limits.max_frequency) / 2), 4.0, 2e5));
+  const double radius = width / static_cast<double>(panels) / 2;
+  for (int64_t i = 0; i < panels; ++i) {
+    const double centre = low + radius * static_cast<double>(2 * i + 1);
+    for (size_t j = 0; j < kNodes.size(); ++j) {
+      const double t = centre + radius * kNodes[j];
+      add(nodes, sampled_loss(t, q), base.log_density(t) - t + std::log(radius * kWeights[j]));
+    }
+  }
+}
+
+// Losses below 0 as the mirror image of those above, and the rest at 0.
+void mirror(LossNodes& nodes, double revealed) {
+  double rest = 1 - revealed;
+  const size_t size = nodes.size();
+  for (size_t i = 0; i < size; ++i) {
+    const double loss = nodes.loss[i];
+    const double log_q = nodes.log_q[i];
+    add(nodes, -loss, log_q + loss);
+    rest -= std::exp(log_q) + std::exp(log_q + loss);
+  }
+  add(nodes, 0, std::log(std::max(rest, 1e-300)));
+}
+
+void swap_roles(LossNodes& nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes.log_q[i] += nodes.loss[i];
+    nodes.loss[i] = -nodes.loss[i];
+  }
+}
+
+}  // namespace
+
+LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& limits) {
+  LossNodes nodes;
+  const double q = step.sampling_rate;
+  if (is_replaced_gaussian(step)) {
+    add_replaced_gaussian(nodes, step, limits);
+    return nodes;
+  }
+  const BaseLoss base = base_loss(step);
+  if (base.gaussian) {
+    add_gaussian(nodes, step, base, direction, limits);
+  } else {
+    if (base.has_density) {
+      add_laplace(nodes, base, q, is_mirrored(step) ? 0 : -base.highest, limits);
+    }
+    for (const BaseLoss::Atom& atom : base.atoms) {
+      if (is_mirrored(step) && atom.loss < 0) continue;
+      add(nodes, sampled_loss(atom.loss, q), std::log(atom.p_mass) - atom.loss);
+    }
+    if (base.revealed > 0 && q < 1 && !is_mirrored(step)) add(nodes, std::log1p(-q), std::log(base.revealed));
+    if (is_mirrored(step)) mirror(nodes, q * base.revealed);
+  }
+  if (direction == Direction::kAdd && !is_symmetric(step)) swap_roles(nodes);
+  return nodes;
+}
+
+Cumulant cumulant(const LossNodes& nodes, double tilt) {
+  double highest = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < nodes.size(); ++i) highest = std::max(highest, nodes.log_q[i] + (tilt + 1) * nodes.loss[i]);
+  double mass = 0;
+  double first = 0;
+  double second = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const double weight = std::exp(nodes.log_q[i] + (tilt + 1) * nodes.loss[i] - highest);
+    mass += weight;
+    first += weight * nodes.loss[i];
+    second += weight * nodes.loss[i] * nodes.loss[i];
+  }
+  const double mean = first / mass;
+  return {highest + std::log(mass), mean, std::max(0.0, second / mass - mean * mean)};
+}
+
+std::complex<double> complex_cumulant(const LossNodes& nodes, std::complex<double> z) {
+  double highest = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    highest = std::max(highest, nodes.log_q[i] + (z.real() + 1) * nodes.loss[i]);
+  }
+  std::complex<double> sum = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const double exponent = nodes.log_q[i] + (z.real() + 1) * nodes.loss[i] - highest;
+    if (exponent > -45) sum += std::polar(std::exp(exponent), z.imag() * nodes.loss[i]);
+  }
+  return highest + std::log(sum);
+}
+
+double log_renyi_moment(const LossNodes& nodes, double order) {
+  // E_Q[e^L] = 1, so E_Q[e^{αL}] - 1 = E_Q[(1+y)^α - 1 - αy] with y = e^L - 1: positive terms, nothing cancels.
+  double highest = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < nodes.size(); ++i) highest = std::max(highest, nodes.log_q[i] + order * nodes.loss[i]);
+  if (highest > 600) return cumulant(nodes, order - 1).value;
+  double sum = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const double loss = nodes.loss[i];
+    const double y = std::expm1(loss);
+    double convex;
+    if (std::abs(order * loss) < 0.02 && std::abs(y) < 0.02) {
+      double term = order * (order - 1) / 2 * y * y;
+      convex = term;
+      for (int k = 3; k < 12; ++k) {
+        term *= (order - k + 1) / k * y;
+        convex += term;
+      }
+    } else if (order * loss > 500) {
+      sum += std::exp(nodes.log_q[i] + order * loss);
+      continue;
+    } else {
+      convex = std::expm1(order * loss) - order * y;
+    }
+    sum += std::exp(nodes.log_q[i]) * convex;
+  }
+  return std::log1p(sum);
+}
+
+}  // namespace sotto::privacy

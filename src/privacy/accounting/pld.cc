@@ -1,0 +1,264 @@
+#include "privacy/accounting/pld.h"
+
+#include "privacy/accounting/saddle.h"
+#include "privacy/accounting/tilted_composition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <optional>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastLogDelta = -644;  // ln 1e-280
+constexpr double kCoarse = 6e-4;         // tolerances, relative to ε
+constexpr double kFine = 3e-5;
+constexpr double kMostPoints = 1 << 22;
+constexpr int kMostPasses = 6;
+// ln of δ after tilting that leaves digits enough above the rounding of the transforms.
+constexpr double kMostDigitsLost = -8;
+// ln of how much of δ may be spent on cutting off the tails of single steps.
+constexpr double kLogTailShare = -10;
+// ln of how small, relative to δ, what wraps round should be.
+constexpr double kNegligible = -20;
+
+// The saddle-point approximation: good enough to choose a tilt and a grid.
+double rough_log_delta(const ComposedLoss& loss, double epsilon, double tilt) {
+  const Cumulant at = loss.cumulant(tilt);
+  const double curvature = at.variance + 1 / (tilt * tilt) + 1 / ((1 + tilt) * (1 + tilt));
+  return at.value - tilt * epsilon - std::log(tilt) - std::log1p(tilt) -
+         0.5 * std::log(2 * std::numbers::pi * curvature);
+}
+
+double rough_epsilon(const ComposedLoss& loss, double log_delta) {
+  const auto too_large = [&](double epsilon) {
+    return epsilon < loss.largest() && rough_log_delta(loss, epsilon, loss.saddle_point(epsilon)) > log_delta;
+  };
+  double low = 0;
+  double high = std::max(1e-9, 2 * std::sqrt(loss.cumulant(1e-8).variance));
+  if (!too_large(0)) return 0;
+  while (too_large(high)) {
+    low = high;
+    high *= 2;
+  }
+  for (int i = 0; i < 60 && high - low > 1e-3 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (too_large(middle) ? low : high) = middle;
+  }
+  return std::min(high, loss.largest());
+}
+
+// Tilts λ + s at which Chernoff bounds are tried, relative to the width of the tilted distribution.
+template <typename F>
+void for_each_shift(double deviation, const F& take) {
+  for (double s = 0.02 / deviation; s < 40 / deviation; s *= 1.4) take(s);
+}
+
+// The window for δ near e^log_delta at ε and a given tilt: far enough up that the tilted mass beyond is negligible, and
+// far enough down (or, since a wrap round costs e^{-λ·length}, long enough) that the mass below is.
+Window window_at(const ComposedLoss& loss, double epsilon, double log_delta, double tilt) {
+  const Cumulant at = loss.cumulant(tilt);
+  const double deviation = std::sqrt(at.variance) + 1e-300;
+  const double log_weight = log_delta - (at.value - tilt * epsilon);  // ln of δ after tilting
+  double up = loss.largest() - epsilon + 1e-9 + 1e-6 * std::abs(epsilon);
+  double down = kInfinity;
+  for_each_shift(deviation, [&](double s) {
+    const double above = loss.cumulant(tilt + s).value - at.value;
+    up = std::min(up, (above - kNegligible - log_weight) / s - epsilon);
+    if (s > tilt + 1) return;
+    const double below = loss.cumulant(tilt - s).value - at.value;
+    down = std::min(down, (below - kNegligible - log_weight) / s + epsilon);
+  });
+  Window window;
+  window.tilt = tilt;
+  const double slack = std::min(4 * deviation + 0.2 * std::abs(epsilon) + 1e-12, 100 / std::max(tilt, 1e-100));
+  window.bottom = epsilon - slack;
+  const double by_decay = tilt > 0 ? (-kNegligible - log_delta) / tilt : kInfinity;
+  window.length = std::max(up, slack) + slack + std::min(by_decay, std::max(0.0, down - slack));
+  return window;
+}
+
+// A tilt below the saddle point costs digits, of which there are plenty, and may save much of the window where rare
+// large losses dominate the tilted distribution.
+Window choose_window(const ComposedLoss& loss, double epsilon, double log_delta) {
+  const double saddle = loss.saddle_point(std::min(epsilon, loss.largest() * (1 - 1e-6)));
+  Window best = window_at(loss, epsilon, log_delta, saddle);
+  for (double tilt = 0.8 * saddle; tilt > 1e-3 * saddle; tilt *= 0.8) {
+    if (log_delta - (loss.cumulant(tilt).value - tilt * epsilon) < kMostDigitsLost) break;
+    const Window window = window_at(loss, epsilon, log_delta, tilt);
+    if (window.length < best.length) best = window;
+  }
+  const double top = best.bottom + best.length;
+  const Cumulant at = loss.cumulant(best.tilt);
+  best.chernoff_tilt = best.tilt;
+  double least = at.value - best.tilt * top;
+  for_each_shift(std::sqrt(at.variance) + 1e-300, [&](double s) {
+    const double value = loss.cumulant(best.tilt + s).value - (best.tilt + s) * top;
+    if (value >= least) return;
+    least = value;
+    best.chernoff_tilt = best.tilt + s;
+  });
+  return best;
+}
+
+class Engine {
+ public:
+  explicit Engine(std::vector<Steps> steps) : steps_(std::move(steps)) {
+    const bool symmetric =
+        std::all_of(steps_.begin(), steps_.end(), [](const Steps& s) { return is_symmetric(s.step); });
+    directions_ = {Direction::kRemove};
+    if (!symmetric) directions_.push_back(Direction::kAdd);
+  }
+
+  double epsilon(double delta) const {
+    double result = 0;
+    for (const Direction direction : directions_) result = std::max(result, epsilon(direction, delta, result));
+    return result;
+  }
+
+  double log_delta(double epsilon) const {
+    double result = -kInfinity;
+    for (const Direction direction : directions_) result = std::max(result, log_delta(direction, epsilon));
+    return result;
+  }
+
+ private:
+  // Bounds below `enough` need not be refined.
+  double epsilon(Direction direction, double delta, double enough) const {
+    const double revealed = ComposedLoss(steps_, direction).revealed();
+    if (revealed >= delta) return kInfinity;
+    const double target = std::log(delta);
+    const double finite_target = std::log(delta - revealed);
+    const ComposedLoss loss(steps_, direction, tail_mass(finite_target));
+    double best = revealed > 0 ? kInfinity : loss.largest() * (1 + 1e-12);
+    double guess = rough_epsilon(loss, finite_target);
+    double slope = loss.saddle_point(guess);
+    double tolerance = kCoarse;
+    for (int pass = 0; pass < kMostPasses; ++pass) {
+      const Window window = choose_window(loss, guess, finite_target);
+      const double least = (tolerance > kFine ? 0.05 : 1e-3) / slope;  // where ε is a mere fraction of 1/slope
+      const double wanted = spacing_for(tolerance * std::max(guess, least), slope);
+      const double spacing = limited_spacing(wanted, window, delta);
+      const TiltedComposition composition(grids(spacing, tail_mass(finite_target), direction), window);
+      const double found = composition.epsilon(target);
+      const double bottom = composition.bottom();
+      const bool below_window = found <= bottom + 2 * spacing && bottom > 0;
+      best = std::min(best, std::max(found, 0.0));
+      if (best <= enough) break;
+      const bool near = !below_window && std::abs(found - guess) <= 0.05 * std::max(guess, least);
+      if (near && (tolerance <= kFine || spacing > 1.3 * wanted)) break;
+      if (near || pass > 1) tolerance = kFine;
+      if (below_window) {
+        guess = std::max(0.0, bottom - (guess - bottom));
+        slope = loss.saddle_point(guess);
+      } else if (std::isfinite(found)) {
+        guess = std::max(found, 0.0);
+        slope = composition.slope(guess);
+      } else {
+        guess *= 2;
+      }
+    }
+    return best;
+  }
+
+  double log_delta(Direction direction, double epsilon) const {
+    double guess = kLeastLogDelta;
+    {
+      const ComposedLoss whole(steps_, direction);
+      if (epsilon >= whole.largest() * (1 + 1e-12)) {
+        return whole.revealed() > 0 ? std::log(whole.revealed()) + 1e-14 : -kInfinity;
+      }
+      guess = std::max(guess, rough_log_delta(whole, epsilon, whole.saddle_point(epsilon)));
+    }
+    double best = 0;
+    guess = std::min(guess, -1e-3);
+    double slope = 0;
+    for (int pass = 0; pass < 4; ++pass) {
+      const ComposedLoss loss(steps_, direction, tail_mass(guess));
+      if (pass == 0) slope = loss.saddle_point(epsilon);
+      const Window window = choose_window(loss, epsilon, guess);
+      const double wanted = spacing_for(1e-4 / std::max(slope, 1e-3), slope);
+      const double spacing = limited_spacing(wanted, window, std::exp(guess));
+      const TiltedComposition composition(grids(spacing, tail_mass(guess), direction), window);
+      const double found = composition.log_delta(epsilon);
+      best = std::min(best, found);
+      const double next_slope = composition.slope(epsilon);
+      if (std::abs(found - guess) < 1 && next_slope < 2 * slope) break;
+      guess = std::clamp(found, kLeastLogDelta, -1e-3);
+      slope = next_slope;
+    }
+    return best;
+  }
+
+  // Grid spacing at which ε is off by about `error`.
+  double spacing_for(double error, double tilt) const {
+    return std::sqrt(8 * error / (static_cast<double>(total_count(steps_)) * (tilt + 1)));
+  }
+
+  // Not finer than the limit of points allows, and such that the largest atom lies on the grid.
+  double limited_spacing(double wanted, const Window& window, double delta) const {
+    double spacing = std::max(wanted, window.length / kMostPoints);
+    double atom = 0;
+    for (const Steps& entry : steps_) {
+      spacing = std::max(spacing, grid_points(entry.step, 1, tail_mass(std::log(delta))) / kMostPoints);
+      const double largest = largest_loss(entry.step);
+      if (std::isfinite(largest)) atom = std::max(atom, largest);
+    }
+    spacing = std::min(spacing, window.length / 1024);
+    return atom > 0 && atom / spacing < 1e9 ? atom / std::ceil(atom / spacing) : spacing;
+  }
+
+  double tail_mass(double log_delta) const {
+    return std::exp(std::max(log_delta, kLeastLogDelta) + kLogTailShare - std::log(static_cast<double>(total_count(steps_))));
+  }
+
+  std::vector<CountedGrid> grids(double spacing, double tail, Direction direction) const {
+    std::vector<CountedGrid> result;
+    for (const Steps& entry : steps_) {
+      LossGrid grid = discretise(entry.step, spacing, tail);
+      if (direction == Direction::kAdd && !is_symmetric(entry.step)) grid = grid.swapped();
+      result.push_back({std::move(grid), entry.count});
+    }
+    return result;
+  }
+
+  std::vector<Steps> steps_;
+  std::vector<Direction> directions_;
+};
+
+// Gaussians that were not sampled are one Gaussian, exactly.
+std::vector<Steps> compacted(std::span<const Steps> steps) {
+  std::vector<Steps> result;
+  long double mu_squared = 0;
+  for (const Steps& entry : merged(steps)) {
+    if (entry.step.kind == Step::Kind::kGaussian && !entry.step.sampled()) {
+      mu_squared += static_cast<long double>(entry.count) /
+                    (static_cast<long double>(entry.step.noise_multiplier) * entry.step.noise_multiplier);
+    } else {
+      result.push_back(entry);
+    }
+  }
+  if (mu_squared > 0) {
+    result.push_back({Step::gaussian(static_cast<double>((1 - 4e-16L) / std::sqrt(mu_squared))), 1});
+  }
+  return result;
+}
+
+}  // namespace
+
+double pld_epsilon(std::span<const Steps> steps, double delta) {
+  const std::vector<Steps> all = compacted(steps);
+  if (all.empty()) return 0;
+  return Engine(all).epsilon(delta);
+}
+
+double pld_log_delta(std::span<const Steps> steps, double epsilon) {
+  const std::vector<Steps> all = compacted(steps);
+  if (all.empty()) return -kInfinity;
+  return Engine(all).log_delta(epsilon);
+}
+
+}  // namespace sotto::privacy

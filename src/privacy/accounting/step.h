@@ -1,0 +1,75 @@
+// What an accountant knows of a randomised step: the mechanism, its noise in units of its sensitivity, and how the
+// records it touches were sampled.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sotto::privacy {
+
+// Which two sets of records must be hard to tell apart. Text names: add-remove, replace, replace-same-label.
+enum class Adjacency { kAddRemove, kReplace, kReplaceSameLabel };
+
+std::string_view to_text(Adjacency adjacency);
+// An unknown name is a UserError that lists the known ones.
+Adjacency adjacency_from_text(std::string_view name);
+
+struct Step {
+  enum class Kind {
+    kGaussian,     // noise_multiplier = stddev / Δ₂
+    kLaplace,      // noise_multiplier = scale b / Δ₁
+    kPure,         // (epsilon, 0) and nothing else is known: randomised response is the worst case
+    kApproximate,  // (epsilon, delta): with probability delta everything is revealed
+  };
+
+  Kind kind = Kind::kGaussian;
+  double noise_multiplier = 0;  // noise / sensitivity under `adjacency`
+  double epsilon = 0;
+  double delta = 0;
+  double sampling_rate = 1;  // Poisson: every record takes part with this probability, independently
+  Adjacency adjacency = Adjacency::kAddRemove;
+
+  bool operator==(const Step&) const = default;
+
+  static Step gaussian(double noise_multiplier, double sampling_rate = 1,
+                       Adjacency adjacency = Adjacency::kAddRemove);
+  static Step laplace(double noise_multiplier, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
+  static Step pure(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
+  static Step approximate(double epsilon, double delta, double sampling_rate = 1,
+                          Adjacency adjacency = Adjacency::kAddRemove);
+
+  bool sampled() const { return sampling_rate < 1; }
+};
+
+std::string_view to_text(Step::Kind kind);
+Step::Kind mechanism_from_text(std::string_view name);
+
+// `count` steps of one kind, adaptively composed with others.
+struct Steps {
+  Step step;
+  int64_t count = 1;
+
+  bool operator==(const Steps&) const = default;
+};
+
+// A UserError with one reason unless every parameter is finite and in its range, counts are not negative, and all steps
+// that were sampled speak of one adjacency.
+void require_valid(std::span<const Steps> steps);
+
+// 0 < delta < 1, or a UserError.
+void require_valid_delta(double delta);
+// 0 ≤ epsilon < ∞, or a UserError.
+void require_valid_epsilon(double epsilon);
+
+// The same composition with equal steps counted together and without those of count 0.
+std::vector<Steps> merged(std::span<const Steps> steps);
+
+int64_t total_count(std::span<const Steps> steps);
+
+// The largest privacy loss of one step, ∞ if it has none; the mass `delta` of an approximate step is not counted.
+double largest_loss(const Step& step);
+
+}  // namespace sotto::privacy

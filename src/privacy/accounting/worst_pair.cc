@@ -1,0 +1,160 @@
+#include "privacy/accounting/worst_pair.h"
+
+#include "privacy/accounting/normal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+
+double log_add(double a, double b) {
+  const double high = std::max(a, b);
+  return high + std::log1p(std::exp(std::min(a, b) - high));
+}
+
+// e^a (e^d - 1) where e^d alone may overflow.
+double exp_times_expm1(double a, double d) {
+  return d > 40 ? std::exp(a + d) : std::exp(a) * std::expm1(d);
+}
+
+// The least z ≥ 0, to a few digits and rounded up, at which the decreasing `tail` is at most `mass`.
+template <typename F>
+double tail_quantile(const F& tail, double mass) {
+  double low = 0;
+  double high = 60;
+  if (tail(low) <= mass) return low;
+  while (high - low > 1e-3) {
+    const double middle = (low + high) / 2;
+    (tail(middle) <= mass ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+LossRange gaussian_range(const Step& step, double tail_mass) {
+  const double mu = 1 / step.noise_multiplier;
+  const double q = step.sampling_rate;
+  const double low = tail_quantile([](double z) { return static_cast<double>(normal_tail(z)); }, tail_mass);
+  const double high = tail_quantile(
+      [&](double z) {
+        return static_cast<double>(q * normal_tail(z) + (1 - q) * normal_tail(z + static_cast<long double>(mu)));
+      },
+      tail_mass);
+  return {-mu * mu / 2 - mu * low, mu * mu / 2 + mu * high};
+}
+
+bool is_symmetric(const Step& step) {
+  return !step.sampled() || step.adjacency != Adjacency::kAddRemove;
+}
+
+bool is_replaced_gaussian(const Step& step) {
+  return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind == Step::Kind::kGaussian;
+}
+
+bool is_mirrored(const Step& step) {
+  return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind != Step::Kind::kGaussian;
+}
+
+double BaseLoss::log_density(double loss) const {
+  if (gaussian) {
+    const double y = (loss - mu * mu / 2) / mu;
+    return -y * y / 2 + log_scale;
+  }
+  return (loss - highest) / 2 + log_scale;
+}
+
+BaseLoss base_loss(const Step& step) {
+  BaseLoss base;
+  switch (step.kind) {
+    case Step::Kind::kGaussian:
+      base.has_density = true;
+      base.gaussian = true;
+      base.mu = 1 / step.noise_multiplier;
+      base.highest = std::numeric_limits<double>::infinity();
+      base.log_scale = -kHalfLogTwoPi - std::log(base.mu);
+      break;
+    case Step::Kind::kLaplace:
+      base.has_density = true;
+      base.highest = 1 / step.noise_multiplier;
+      base.log_scale = -2 * std::log(2.0);
+      base.atoms = {{base.highest, 0.5}, {-base.highest, 0.5 * std::exp(-base.highest)}};
+      break;
+    case Step::Kind::kPure:
+    case Step::Kind::kApproximate:
+      base.highest = step.epsilon;
+      base.revealed = step.kind == Step::Kind::kApproximate ? step.delta : 0;
+      base.atoms = {{step.epsilon, (1 - base.revealed) / (1 + std::exp(-step.epsilon))},
+                    {-step.epsilon, (1 - base.revealed) * std::exp(-step.epsilon) / (1 + std::exp(-step.epsilon))}};
+      break;
+  }
+  return base;
+}
+
+double sampled_loss(double base, double q) {
+  if (q == 1) return base;
+  if (base < 1) return std::log1p(q * std::expm1(base));
+  return base + std::log(q + (1 - q) * std::exp(-base));
+}
+
+double unsampled_loss(double loss, double q) {
+  if (q == 1) return loss;
+  if (loss > 1) return loss + std::log((1 - (1 - q) * std::exp(-loss)) / q);
+  const double shift = std::expm1(loss) / q;
+  return shift <= -1 ? -std::numeric_limits<double>::infinity() : std::log1p(shift);
+}
+
+ReplacedGaussian::ReplacedGaussian(const Step& step)
+    : mu_(1 / step.noise_multiplier),
+      log_rest_(std::log1p(-step.sampling_rate)),
+      log_overlap_(std::log(step.sampling_rate) - mu_ * mu_ / 8) {}
+
+double ReplacedGaussian::reach(double tail_mass) const {
+  const double q = std::exp(log_overlap_ + mu_ * mu_ / 8);
+  const double y = tail_quantile(
+      [&](double z) {
+        return static_cast<double>((1 - q) * normal_tail(z) + q * normal_tail(z - static_cast<long double>(mu_) / 2));
+      },
+      tail_mass);
+  return mu_ / 2 * y;
+}
+
+double ReplacedGaussian::log_p_factor(double s) const {
+  return log_add(log_rest_, log_overlap_ + s);
+}
+
+double ReplacedGaussian::loss(double s) const {
+  if (std::abs(s) > 1) return log_p_factor(s) - log_p_factor(-s);
+  return std::log1p(2 * std::sinh(s) * std::exp(log_overlap_ - log_p_factor(-s)));
+}
+
+double ReplacedGaussian::variable_at(double loss) const {
+  if (loss == 0) return 0;
+  // e^loss = (ν + e^s)/(ν + e^{-s}) with ν = (1-q)/(q e^{-μ²/8}), so s = loss/2 + asinh(ν sinh(loss/2)).
+  const double half = std::abs(loss) / 2;
+  const double log_nu = log_rest_ - log_overlap_;
+  const double log_sinh = half > 20 ? half - std::log(2.0) : std::log(std::sinh(half));
+  const double bent =
+      log_nu + log_sinh > 20 ? log_nu + log_sinh + std::log(2.0) : std::asinh(std::exp(log_nu) * std::sinh(half));
+  return std::copysign(half + bent, loss);
+}
+
+double ReplacedGaussian::log_centre_density(double s) const {
+  const double y = 2 * s / mu_;
+  return -y * y / 2 - kHalfLogTwoPi + std::log(2 / mu_);
+}
+
+double ReplacedGaussian::excess(double s, double to) const {
+  const double d = std::abs(to - s);
+  const double from = std::min(s, to);
+  const double scale = log_centre_density(s) - log_p_factor(-to);
+  const double mixed = scale + log_rest_ + log_overlap_;
+  return exp_times_expm1(mixed + from, d) + exp_times_expm1(mixed - from - d, d) +
+         exp_times_expm1(scale + 2 * log_overlap_ - d, 2 * d);
+}
+
+}  // namespace sotto::privacy

@@ -1,0 +1,97 @@
+// The worst pair of output distributions (P, Q) of one step: P with the record, Q without it. Whatever two neighbouring
+// data sets do to the step's output, these two are at least as easy to tell apart, and so are compositions of them.
+//
+// The variable is the privacy loss t = ln(dP/dQ) of the step without sampling ("base loss"), whose law is
+//   Gaussian: N(μ²/2, μ²) under P, μ = 1/multiplier;
+//   Laplace:  atoms at ±1/b of mass ½ and ½e^{-1/b}, and density ¼ e^{(t-1/b)/2} between, under P;
+//   pure:     atoms at ±ε of odds e^ε : 1 (randomised response); approximate: the same, and mass δ at +∞.
+// Poisson sampling at rate q under add-remove makes of it P' = (1-q)Q + qP against Q: the loss becomes
+// ln(1 - q + q e^t), and the hockey-stick curve q·δ(ln(1 + (e^ε - 1)/q)); so a pair that dominates stays dominating. The
+// other direction, adding the record, is the same pair swapped.
+//
+// Under replace both sets hold a record that is sampled. For Gaussians the worst pair is
+//   (1-q)N(0,z²) + qN(½,z²)  against  (1-q)N(0,z²) + qN(-½,z²).
+// Proof: with v, v' the two contributions (norms at most ½), H_α = E_{x~N(v)}[(q - αq e^{X_a} - (1-q)(α-1) e^{X_b})_+],
+// X_a, X_b the log likelihood ratios of N(v'), N(0) against N(v): Gaussian with means minus half their variances and
+// covariances |v'-v|² ≤ 1, |v|² ≤ ¼, ⟨v'-v,-v⟩ ≤ ½. (q - s)_+ is convex in s and the coefficients are positive for
+// α ≥ 1, so by Kahane's inequality the expectation grows with each covariance; the pair above attains all three limits
+// at once. α < 1 follows by swapping, under which the pair is symmetric.
+// For other mechanisms the curve q·δ(ln(1 + (e^ε - 1)/q)), extended to ε < 0 by the symmetry, bounds every pair: with
+// M₁, M₁' the outputs holding either record and M₀ without, H_α = q·H_α'(M₁ ‖ (1-β)M₀ + βM₁') for α' = 1+(α-1)/q and
+// some β in [0,1], and H is convex in its second argument.
+#pragma once
+
+#include "privacy/accounting/step.h"
+
+#include <vector>
+
+namespace sotto::privacy {
+
+enum class Direction { kRemove, kAdd };
+
+// True if both directions are the same, so that one is enough.
+bool is_symmetric(const Step& step);
+
+// The law of the base loss under P.
+struct BaseLoss {
+  struct Atom {
+    double loss;
+    double p_mass;
+  };
+
+  bool has_density = false;
+  bool gaussian = false;
+  double mu = 0;        // Gaussian
+  double highest = 0;   // Laplace and pure: losses lie in [-highest, highest]
+  double revealed = 0;  // mass at +∞ under P and at -∞ under Q
+  double log_scale = 0;  // of the density
+  std::vector<Atom> atoms;
+
+  double log_density(double loss) const;
+};
+
+BaseLoss base_loss(const Step& step);
+
+// ln(1 - q + q e^t), and its inverse; exact in relative terms near 0. The inverse of what is not above ln(1-q) is -∞.
+double sampled_loss(double base, double sampling_rate);
+double unsampled_loss(double loss, double sampling_rate);
+
+// Where the base loss of a Gaussian step may be cut: above `high` lies at most `tail_mass` of P', below `low` of Q.
+struct LossRange {
+  double low;
+  double high;
+};
+LossRange gaussian_range(const Step& step, double tail_mass);
+
+// True for the pair (1-q)N(0) + qN(±½).
+bool is_replaced_gaussian(const Step& step);
+
+// True if the pair is the symmetric extension of the sampled curve at ε ≥ 0.
+bool is_mirrored(const Step& step);
+
+// The pair (1-q)N(0) + qN(±½), in the variable s = x/(2z²), where x is the output; y = x/z = 2sz is standard normal
+// under N(0).
+class ReplacedGaussian {
+ public:
+  explicit ReplacedGaussian(const Step& step);
+
+  double mu() const { return mu_; }
+  // At most `tail_mass` of P lies above this s, and of Q below its negative.
+  double reach(double tail_mass) const;
+  double loss(double s) const;
+  double variable_at(double loss) const;
+  // ln of P's density in s divided by that of N(0), and the same for Q.
+  double log_p_factor(double s) const;
+  double log_q_factor(double s) const { return log_p_factor(-s); }
+  // ln of N(0)'s density in s.
+  double log_centre_density(double s) const;
+  // (e^{loss(to)}·Q - P)(s) for s ≤ to; for s ≥ to its negative. As densities in s, without cancellation.
+  double excess(double s, double to) const;
+
+ private:
+  double mu_;
+  double log_rest_;     // ln(1-q)
+  double log_overlap_;  // ln(q e^{-μ²/8})
+};
+
+}  // namespace sotto::privacy
