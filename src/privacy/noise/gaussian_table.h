@@ -12,7 +12,7 @@
 // Multiplied by 2^(1+m), p(Y) is φ(x)/32 with x = |Y|/s, up to a factor 1 + (x²-1)/(24s²) + …; that is why one table
 // serves every S. Tables stop at 16 s; what lies beyond has mass below 2^-188.
 //
-// Two inequalities make it right, both checked in tests/privacy/noise/gaussian_table_test.cc in 80-digit arithmetic:
+// Two inequalities make it right, both checked in tests/privacy/noise/gaussian_table_test.cc in 50-digit arithmetic:
 // core ≤ p at the outer end of every interval, and p - core ≤ proposal at its inner end.
 #pragma once
 
