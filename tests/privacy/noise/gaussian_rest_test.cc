@@ -60,7 +60,7 @@ TEST(GaussianRest, SamplerGivesEveryIntegerItsProbability) {
   const GaussianTable& table = GaussianTable::get();
   for (const Place& place : places({0, 1, 40, 64, 150, 233, 254, 255, 256, 400, 640})) {
     const GaussianTable::Interval& row = table.interval[place.interval];
-    const Real proposal = ldexp(Real(table.envelope) * Real(row.weight), -62);
+    const Real proposal = ldexp(Real(table.envelope) * Real(table.weight[place.interval]), -62);
     const Real given = Real(row.core) + acceptance(place) * proposal;
     const Real wanted = ideal(place);
     EXPECT_LE(abs(given - wanted), ldexp(wanted, -148) + ldexp(proposal, -190))

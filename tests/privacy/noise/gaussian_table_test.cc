@@ -34,12 +34,12 @@ TEST(GaussianTable, ColumnsHoldExactlyTheWeights) {
   std::vector<uint64_t> held(GaussianTable::kIntervals);
   uint64_t total = 0;
   for (int i = 0; i < GaussianTable::kIntervals; ++i) {
-    ASSERT_LE(table.interval[i].threshold, kCapacity);
-    held[i] += table.interval[i].threshold;
-    held.at(table.interval[i].alias) += kCapacity - table.interval[i].threshold;
-    total += table.interval[i].weight;
+    ASSERT_LE(table.column[i].threshold, kCapacity);
+    held[i] += table.column[i].threshold;
+    held.at(table.column[i].alias) += kCapacity - table.column[i].threshold;
+    total += table.weight[i];
   }
-  for (int i = 0; i < GaussianTable::kIntervals; ++i) EXPECT_EQ(held[i], table.interval[i].weight) << i;
+  for (int i = 0; i < GaussianTable::kIntervals; ++i) EXPECT_EQ(held[i], table.weight[i]) << i;
   EXPECT_EQ(total, uint64_t{1} << 62);
 }
 
@@ -50,7 +50,7 @@ TEST(GaussianTable, LawLiesBetweenCoreAndProposalOnEveryScale) {
     const int position_bits = log2_scale - GaussianTable::kLog2IntervalsPerScale;
     for (uint64_t i = 0; i < GaussianTable::kIntervals; i += log2_scale == 20 ? 1 : 9) {
       const GaussianTable::Interval& row = table.interval[i];
-      const Real proposal = ldexp(Real(table.envelope) * Real(row.weight), -62);
+      const Real proposal = ldexp(Real(table.envelope) * Real(table.weight[i]), -62);
       EXPECT_LE(Real(row.core), cell((i + 1) << position_bits, log2_scale)) << i;
       EXPECT_LE(cell(i << position_bits, log2_scale) - Real(row.core), proposal) << i;
     }
