@@ -19,7 +19,10 @@ struct AesCounter {
 
 struct AesKernel {
   void (*expand_key)(const uint8_t* key, uint8_t (*round_keys)[16]);
-  void (*fill)(AesCounter& counter, std::byte* out, size_t blocks);
+  void (*fill)(AesCounter& counter, uint64_t* words, size_t blocks);
+  // The same, and found[i] = table[words[i] >> 48]: looking up uses units of the processor that encryption leaves idle,
+  // so that done together they take little longer than either.
+  void (*fill_and_look_up)(AesCounter& counter, uint64_t* words, size_t blocks, const uint8_t* table, uint16_t* found);
 };
 
 // Null if this processor lacks the instructions.

@@ -1,7 +1,6 @@
 #include "privacy/noise/gaussian_block.h"
 
 #include "base/error.h"
-#include "privacy/noise/gaussian_rest.h"
 #include "privacy/noise/gaussian_table.h"
 
 #include <openssl/crypto.h>
@@ -17,11 +16,10 @@ void GaussianBlock::draw(size_t count, int log2_scale, NoiseSource& source) {
   SOTTO_INVARIANT(count <= kCapacity && log2_scale >= kMinLog2Scale && log2_scale <= kMaxLog2Scale);
   count_ = count;
   position_bits_ = log2_scale - GaussianTable::kLog2IntervalsPerScale;
-  source.words(std::span(words_).first(count));
-  kernels_.look_up(words_.data(), count, GaussianTable::get().box.data(), intervals_.data());
+  source.words(std::span(words_).first(count), GaussianTable::get().box.data(), intervals_.data());
   const size_t rest = kernels_.find(intervals_.data(), count, GaussianTable::kRest, rest_.data());
   for (size_t i = 0; i < rest; ++i) {
-    const Magnitude drawn = draw_from_rest(log2_scale, source);
+    const Magnitude drawn = rest_sampler_.draw(log2_scale, source);
     intervals_[rest_[i]] = drawn.interval;
     words_[rest_[i]] = uint64_t{drawn.negative} << kSignBit | drawn.position;
   }

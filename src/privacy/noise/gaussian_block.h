@@ -9,6 +9,7 @@
 // again. Altogether the law moves by less than 2^-147. ∎
 #pragma once
 
+#include "privacy/noise/gaussian_rest.h"
 #include "privacy/noise/kernels.h"
 #include "privacy/noise/noise_source.h"
 
@@ -39,6 +40,7 @@ class GaussianBlock {
 
  private:
   const NoiseKernels& kernels_;
+  RestSampler rest_sampler_;
   size_t count_ = 0;
   int position_bits_ = 0;
   alignas(32) std::array<uint64_t, kCapacity> words_;

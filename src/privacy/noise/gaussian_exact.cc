@@ -31,7 +31,7 @@ bool decide_exactly(const Candidate& candidate, uint64_t second, uint64_t third)
   const GaussianTable::Interval& row = table.interval[candidate.interval];
   const Real lower = ldexp(Real(second), -64) + ldexp(Real(third) + 0.5, -128);
   const Real uniform = ldexp(Real(candidate.uniform) + lower, -64);
-  const Real proposal = ldexp(Real(table.envelope) * Real(row.weight), -62);
+  const Real proposal = ldexp(Real(table.envelope) * Real(table.weight[candidate.interval]), -62);
   return uniform * proposal < cell_probability(candidate.distance, candidate.log2_scale) - Real(row.core);
 }
 

@@ -7,6 +7,8 @@
 
 #include "privacy/noise/noise_source.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace sotto::privacy {
@@ -20,7 +22,24 @@ struct Magnitude {
   uint64_t position;  // j - interval·2^m
 };
 
-Magnitude draw_from_rest(int log2_scale, NoiseSource& source);
+// Proposes in batches without branching on the outcome, and keeps what was accepted until it is asked for.
+class RestSampler {
+ public:
+  ~RestSampler();
+
+  Magnitude draw(int log2_scale, NoiseSource& source) {
+    if (waiting_ == 0 || log2_scale != log2_scale_) refill(log2_scale, source);
+    return accepted_[--waiting_];
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+  void refill(int log2_scale, NoiseSource& source);
+
+  int log2_scale_ = 0;
+  size_t waiting_ = 0;
+  std::array<Magnitude, kBatch + 1> accepted_;
+};
 
 // One decision about |Y| = `distance` in `interval`, with the leading 64 bits of U.
 struct Candidate {

@@ -9,8 +9,6 @@
 namespace sotto::privacy {
 namespace {
 
-using Intervals = std::array<GaussianTable::Interval, GaussianTable::kIntervals>;
-
 // Covers the errors of exp() and of the midpoint rule for every s ≥ 2^20, both below 2^-36 relative.
 constexpr double kMargin = 0x1p-30;
 constexpr uint64_t kTotalWeight = uint64_t{1} << 62;
@@ -29,36 +27,34 @@ double height(const GaussianTable::Interval& interval, int number) {
 }
 
 // Weights just large enough for the heights; what is then missing to 2^62 goes to the first.
-double choose_weights(Intervals& intervals) {
+void choose_weights(GaussianTable& table) {
   double sum = 0;
-  for (int i = 0; i < GaussianTable::kIntervals; ++i) sum += height(intervals[i], i);
-  const double envelope = std::ceil(sum * (1 + 0x1p-20) * 0x1p30) * 0x1p-30;
+  for (int i = 0; i < GaussianTable::kIntervals; ++i) sum += height(table.interval[i], i);
+  table.envelope = std::ceil(sum * (1 + 0x1p-20) * 0x1p30) * 0x1p-30;
   uint64_t left = kTotalWeight;
   for (int i = 0; i < GaussianTable::kIntervals; ++i) {
-    intervals[i].weight = static_cast<uint64_t>(std::ceil(height(intervals[i], i) / envelope * 0x1p62 * (1 + kMargin)));
-    SOTTO_INVARIANT(intervals[i].weight >= 1 && intervals[i].weight <= left);
-    left -= intervals[i].weight;
+    const double share = height(table.interval[i], i) / table.envelope;
+    table.weight[i] = static_cast<uint64_t>(std::ceil(share * 0x1p62 * (1 + kMargin)));
+    SOTTO_INVARIANT(table.weight[i] >= 1 && table.weight[i] <= left);
+    left -= table.weight[i];
   }
-  intervals[0].weight += left;
-  for (auto& interval : intervals) interval.proposal = envelope * static_cast<double>(interval.weight) * 0x1p-62;
-  return envelope;
+  table.weight[0] += left;
+  for (int i = 0; i < GaussianTable::kIntervals; ++i) {
+    table.interval[i].proposal = table.envelope * static_cast<double>(table.weight[i]) * 0x1p-62;
+  }
 }
 
 // Walker's alias columns, in integers: every column holds exactly 2^52.
-void build_columns(Intervals& intervals) {
+void build_columns(GaussianTable& table) {
   constexpr uint64_t kCapacity = uint64_t{1} << GaussianTable::kColumnBits;
-  std::vector<uint64_t> weight;
+  std::array<uint64_t, GaussianTable::kIntervals> weight = table.weight;
   std::vector<uint16_t> small, large;
-  for (uint16_t i = 0; i < GaussianTable::kIntervals; ++i) {
-    weight.push_back(intervals[i].weight);
-    (weight[i] < kCapacity ? small : large).push_back(i);
-  }
+  for (uint16_t i = 0; i < GaussianTable::kIntervals; ++i) (weight[i] < kCapacity ? small : large).push_back(i);
   while (!small.empty()) {
     SOTTO_INVARIANT(!large.empty());
     const uint16_t low = small.back(), high = large.back();
     small.pop_back();
-    intervals[low].threshold = weight[low];
-    intervals[low].alias = high;
+    table.column[low] = {weight[low], high};
     weight[high] -= kCapacity - weight[low];
     if (weight[high] < kCapacity) {
       large.pop_back();
@@ -67,8 +63,7 @@ void build_columns(Intervals& intervals) {
   }
   for (const uint16_t full : large) {
     SOTTO_INVARIANT(weight[full] == kCapacity);
-    intervals[full].threshold = kCapacity;
-    intervals[full].alias = full;
+    table.column[full] = {kCapacity, full};
   }
 }
 
@@ -86,8 +81,8 @@ GaussianTable::GaussianTable() {
     interval[i].centre_density = scaled_density(interval[i].centre);
     interval[i].core = std::ldexp(static_cast<double>(stacked), -kBoxBits);
   }
-  envelope = choose_weights(interval);
-  build_columns(interval);
+  choose_weights(*this);
+  build_columns(*this);
 }
 
 const GaussianTable& GaussianTable::get() {

@@ -12,7 +12,7 @@
 // Multiplied by 2^(1+m), p(Y) is φ(x)/32 with x = |Y|/s, up to a factor 1 + (x²-1)/(24s²) + …; that is why one table
 // serves every S. Tables stop at 16 s; what lies beyond has mass below 2^-188.
 //
-// Two inequalities make it right, both checked in tests/privacy/noise/gaussian_table_test.cc in 80-digit arithmetic:
+// Two inequalities make it right, both checked in tests/privacy/noise/gaussian_table_test.cc in 50-digit arithmetic:
 // core ≤ p at the outer end of every interval, and p - core ≤ proposal at its inner end.
 #pragma once
 
@@ -35,14 +35,19 @@ struct GaussianTable {
     double centre_density;  // φ(centre)/32
     double core;            // n_i/2^16, exact
     double proposal;        // M·w_i/2^62 to double precision
-    uint64_t weight;        // w_i
-    uint64_t threshold;     // of the alias column with this number: below it the column's own interval, else `alias`
-    uint16_t alias;
+  };
+
+  // An alias column gives its own interval below the threshold (of 2^52), another one from there on.
+  struct Column {
+    uint64_t threshold : 54;
+    uint64_t alias : 10;
   };
 
   std::array<uint8_t, size_t{1} << kBoxBits> box;  // the interval a box lies in, or kRest
   std::array<Interval, kIntervals> interval;
-  double envelope;  // M, a multiple of 2^-30: exact
+  std::array<Column, kIntervals> column;
+  std::array<uint64_t, kIntervals> weight;  // w_i
+  double envelope;                          // M, a multiple of 2^-30: exact
 
   static const GaussianTable& get();
 

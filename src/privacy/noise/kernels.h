@@ -20,9 +20,6 @@ struct AddParameters {
 struct NoiseKernels {
   const char* name;
 
-  // intervals[i] = box[words[i] >> 48]
-  void (*look_up)(const uint64_t* words, size_t count, const uint8_t* box, uint16_t* intervals);
-
   // Lists the positions where intervals[i] == wanted; returns how many.
   size_t (*find)(const uint16_t* intervals, size_t count, uint16_t wanted, uint16_t* positions);
 

@@ -80,6 +80,6 @@ void add_to_doubles(const uint64_t* words, const uint16_t* intervals, size_t cou
 
 extern const NoiseKernels kKernels;
 const NoiseKernels kKernels = {
-    "avx2", look_up, find, to_integers, add_to_floats, add_to_doubles, within<float, int32_t>, within<double, int64_t>};
+    "avx2", find, to_integers, add_to_floats, add_to_doubles, within<float, int32_t>, within<double, int64_t>};
 
 }  // namespace sotto::privacy::avx2

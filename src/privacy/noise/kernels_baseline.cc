@@ -13,7 +13,6 @@ size_t find(const uint16_t* intervals, size_t count, uint16_t wanted, uint16_t* 
 
 extern const NoiseKernels kKernels;
 const NoiseKernels kKernels = {"baseline",
-                               look_up,
                                find,
                                to_integers,
                                add_plainly<float>,

@@ -1,5 +1,6 @@
 // Compiled for AVX2, AES and VAES; entered only if the processor has them.
 #include "privacy/noise/aes_kernel.h"
+#include "privacy/noise/box_lookup.h"
 
 #include <immintrin.h>
 
@@ -45,7 +46,9 @@ inline void encrypt(__m256i (&lanes)[kLanes], const uint8_t (*round_keys)[16]) {
   for (__m256i& lane : lanes) lane = _mm256_aesenclast_epi128(lane, key);
 }
 
-void fill(AesCounter& counter, std::byte* out, size_t blocks) {
+// Calls done(words, count) for each group of words a little after it was written.
+template <typename Done>
+inline void fill_groups(AesCounter& counter, uint64_t* words, size_t blocks, const Done& done) {
   // Reverses the bytes of the upper half of each 128-bit lane, where the block number stands.
   const __m256i big_endian = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 15, 14, 13, 12, 11, 10, 9, 8,  //
                                               0, 1, 2, 3, 4, 5, 6, 7, 15, 14, 13, 12, 11, 10, 9, 8);
@@ -55,6 +58,7 @@ void fill(AesCounter& counter, std::byte* out, size_t blocks) {
   const __m256i two_blocks = _mm256_set_epi64x(2, 0, 2, 0);
   __m256i numbers = _mm256_set_epi64x(first + 1, nonce, first, nonce);
   counter.next_block += blocks;
+  size_t behind = 0;
   while (blocks > 0) {
     __m256i lanes[kLanes];
     for (__m256i& lane : lanes) {
@@ -62,22 +66,33 @@ void fill(AesCounter& counter, std::byte* out, size_t blocks) {
       numbers = _mm256_add_epi64(numbers, two_blocks);
     }
     encrypt(lanes, counter.round_keys);
+    const size_t written = blocks < kGroup ? 2 * blocks : 2 * kGroup;
     if (blocks >= kGroup) {
-      for (size_t i = 0; i < kLanes; ++i) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + i, lanes[i]);
-      out += kGroup * 16;
-      blocks -= kGroup;
+      for (size_t i = 0; i < kLanes; ++i) _mm256_storeu_si256(reinterpret_cast<__m256i*>(words) + i, lanes[i]);
     } else {
-      alignas(32) std::byte rest[kGroup * 16];
-      for (size_t i = 0; i < kLanes; ++i) _mm256_store_si256(reinterpret_cast<__m256i*>(rest) + i, lanes[i]);
-      for (size_t i = 0; i < blocks * 16; ++i) out[i] = rest[i];
-      blocks = 0;
+      __builtin_memcpy(words, lanes, written * sizeof(uint64_t));
     }
+    done(words - behind, behind);
+    words += written;
+    behind = written;
+    blocks -= written / 2;
   }
+  done(words - behind, behind);
+}
+
+void fill(AesCounter& counter, uint64_t* words, size_t blocks) {
+  fill_groups(counter, words, blocks, [](const uint64_t*, size_t) {});
+}
+
+void fill_and_look_up(AesCounter& counter, uint64_t* words, size_t blocks, const uint8_t* table, uint16_t* found) {
+  fill_groups(counter, words, blocks, [&](const uint64_t* group, size_t count) {
+    look_up_boxes(group, count, table, found + (group - words));
+  });
 }
 
 }  // namespace
 
 extern const AesKernel kVectorAes;
-const AesKernel kVectorAes = {expand_key, fill};
+const AesKernel kVectorAes = {expand_key, fill, fill_and_look_up};
 
 }  // namespace sotto::privacy

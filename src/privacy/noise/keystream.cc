@@ -2,11 +2,13 @@
 
 #include "base/error.h"
 #include "privacy/noise/aes_kernel.h"
+#include "privacy/noise/box_lookup.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace sotto::privacy {
@@ -35,25 +37,34 @@ class Keystream::Cipher {
       vector_->expand_key(key, counter_.round_keys);
       return;
     }
-    std::array<uint8_t, kBlockBytes> first{};
+    std::array<uint8_t, kBlockWords * sizeof(uint64_t)> first{};
     std::memcpy(first.data(), key + kAesKeyBytes, sizeof counter_.nonce);
     SOTTO_INVARIANT(EVP_EncryptInit_ex(context_, EVP_aes_128_ctr(), nullptr, key, first.data()) == 1);
   }
 
-  void fill(std::byte* out, size_t blocks) {
+  void fill(std::span<uint64_t> words) {
     if (vector_ != nullptr) {
-      vector_->fill(counter_, out, blocks);
+      vector_->fill(counter_, words.data(), words.size() / kBlockWords);
       return;
     }
     static const std::array<uint8_t, 16384> kZeros{};
-    for (size_t bytes = blocks * kBlockBytes, done = 0; done < bytes;) {
-      const size_t part = std::min(bytes - done, kZeros.size());
+    for (auto bytes = std::as_writable_bytes(words); !bytes.empty();) {
+      const size_t part = std::min(bytes.size(), kZeros.size());
       int written = 0;
-      SOTTO_INVARIANT(EVP_EncryptUpdate(context_, reinterpret_cast<uint8_t*>(out) + done, &written, kZeros.data(),
+      SOTTO_INVARIANT(EVP_EncryptUpdate(context_, reinterpret_cast<uint8_t*>(bytes.data()), &written, kZeros.data(),
                                         static_cast<int>(part)) == 1);
       SOTTO_INVARIANT(written == static_cast<int>(part));
-      done += part;
+      bytes = bytes.subspan(part);
     }
+  }
+
+  void fill(std::span<uint64_t> words, const uint8_t* table, uint16_t* found) {
+    if (vector_ != nullptr) {
+      vector_->fill_and_look_up(counter_, words.data(), words.size() / kBlockWords, table, found);
+      return;
+    }
+    fill(words);
+    look_up_boxes(words.data(), words.size(), table, found);
   }
 
  private:
@@ -75,20 +86,30 @@ void Keystream::reseed(const Seed& seed) {
   blocks_left_ = kBlocksPerKey;
 }
 
-void Keystream::fill(std::span<std::byte> out) {
-  SOTTO_INVARIANT(out.size() % kBlockBytes == 0);
-  while (!out.empty()) {
+template <typename OnPart>
+void Keystream::fill_under_keys(std::span<uint64_t> words, const OnPart& on_part) {
+  SOTTO_INVARIANT(words.size() % kBlockWords == 0);
+  while (!words.empty()) {
     if (blocks_left_ == 0) {
-      Seed next;
-      cipher_->fill(next.data(), next.size() / kBlockBytes);
-      reseed(next);
-      OPENSSL_cleanse(next.data(), next.size());
+      std::array<uint64_t, sizeof(Seed) / sizeof(uint64_t)> next;
+      cipher_->fill(next);
+      reseed(std::bit_cast<Seed>(next));
+      OPENSSL_cleanse(next.data(), sizeof next);
     }
-    const size_t blocks = std::min<size_t>(out.size() / kBlockBytes, blocks_left_);
-    cipher_->fill(out.data(), blocks);
+    const size_t blocks = std::min<size_t>(words.size() / kBlockWords, blocks_left_);
+    on_part(words.first(blocks * kBlockWords));
     blocks_left_ -= blocks;
-    out = out.subspan(blocks * kBlockBytes);
+    words = words.subspan(blocks * kBlockWords);
   }
+}
+
+void Keystream::fill(std::span<uint64_t> words) {
+  fill_under_keys(words, [&](std::span<uint64_t> part) { cipher_->fill(part); });
+}
+
+void Keystream::fill(std::span<uint64_t> words, const uint8_t* table, uint16_t* found) {
+  fill_under_keys(words,
+                  [&](std::span<uint64_t> part) { cipher_->fill(part, table, found + (part.data() - words.data())); });
 }
 
 }  // namespace sotto::privacy

@@ -20,7 +20,7 @@ using Seed = std::array<std::byte, 32>;
 
 class Keystream {
  public:
-  static constexpr size_t kBlockBytes = 16;
+  static constexpr size_t kBlockWords = 2;
   static constexpr uint64_t kBlocksPerKey = uint64_t{1} << 20;
 
   // How the blocks are computed; all give the same bytes.
@@ -31,14 +31,20 @@ class Keystream {
   Keystream(Keystream&&) noexcept;
   Keystream& operator=(Keystream&&) noexcept;
 
-  // The next out.size() bytes, a multiple of kBlockBytes.
-  void fill(std::span<std::byte> out);
+  // The next words, an even number of them.
+  void fill(std::span<uint64_t> words);
+  // The same, and found[i] = table[words[i] >> 48].
+  void fill(std::span<uint64_t> words, const uint8_t* table, uint16_t* found);
 
   // Starts again from another seed.
   void reseed(const Seed& seed);
 
  private:
   class Cipher;
+  // Hands on_part the part of `words` that each key covers.
+  template <typename OnPart>
+  void fill_under_keys(std::span<uint64_t> words, const OnPart& on_part);
+
   std::unique_ptr<Cipher> cipher_;
   uint64_t blocks_left_ = 0;
 };

@@ -59,7 +59,7 @@ struct NoiseSource::State {
   State& operator=(const State&) = delete;
 
   void refill() {
-    keystream.fill(std::as_writable_bytes(std::span(buffer)));
+    keystream.fill(buffer);
     used = 0;
   }
 
@@ -109,10 +109,16 @@ uint64_t NoiseSource::bits() {
 
 void NoiseSource::words(std::span<uint64_t> out) {
   notice_fork();
-  constexpr size_t kWordsPerBlock = Keystream::kBlockBytes / sizeof(uint64_t);
-  const size_t whole = out.size() / kWordsPerBlock * kWordsPerBlock;
-  state_->keystream.fill(std::as_writable_bytes(out.first(whole)));
+  const size_t whole = out.size() / Keystream::kBlockWords * Keystream::kBlockWords;
+  state_->keystream.fill(out.first(whole));
   for (uint64_t& word : out.subspan(whole)) word = bits();
+}
+
+void NoiseSource::words(std::span<uint64_t> out, const uint8_t* table, uint16_t* found) {
+  notice_fork();
+  const size_t whole = out.size() / Keystream::kBlockWords * Keystream::kBlockWords;
+  state_->keystream.fill(out.first(whole), table, found);
+  for (size_t i = whole; i < out.size(); ++i) found[i] = table[(out[i] = bits()) >> 48];
 }
 
 void NoiseSource::bytes(std::span<std::byte> out) {

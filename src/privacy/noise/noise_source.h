@@ -37,6 +37,8 @@ class NoiseSource {
   uint64_t bits();
   // Fresh bits in bulk: faster than bits(), and not the numbers that bits() would have given.
   void words(std::span<uint64_t> out);
+  // The same, and found[i] = table[out[i] >> 48] in the same pass; the table has 2^16 entries.
+  void words(std::span<uint64_t> out, const uint8_t* table, uint16_t* found);
   void bytes(std::span<std::byte> out);
 
   // Streams that several threads can draw from, in any order, for one release. Each call starts a new family.
