@@ -1,4 +1,5 @@
 // sotto bench: what a step costs, as ratios within one run.
+#include "cli/bench_dpsgd.h"
 #include "cli/bench_simulate.h"
 #include "cli/commands.h"
 
@@ -9,6 +10,7 @@ namespace sotto::cli {
 void add_bench(CLI::App& program) {
   CLI::App* command = program.add_subcommand("bench", "Measure speed against a bare loop in the same run");
   command->require_subcommand(1);
+  add_bench_dpsgd(*command);
   add_bench_simulate(*command);
 }
 
