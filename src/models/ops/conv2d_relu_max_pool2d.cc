@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace sotto::models::ops {
 
@@ -127,14 +128,16 @@ class PerExampleBlock : public torch::autograd::Function<PerExampleBlock> {
     const at::Tensor rows = at::empty({images.size(0), conv_row_floats(conv)}, images.options());
     variable_list gradients(9);
     ConvGradients targets;
+    std::vector<double> squares(static_cast<size_t>(images.size(0)));
     targets.rows = rows.data_ptr<float>();
+    targets.row_squares = squares.data();
     if (context->needs_input_grad(0)) {
       gradients[0] = at::empty_like(images, kChannelsLast);
       targets.images = gradients[0].data_ptr<float>();
     }
     conv_backward(conv, images.size(0), images.data_ptr<float>(), weight.data_ptr<float>(),
                   fill_from_pool(pool, output_gradient, winners), targets);
-    c10::static_intrusive_pointer_cast<RowsTarget>(context->saved_data["target"].toCapsule())->use(conv, rows);
+    c10::static_intrusive_pointer_cast<RowsTarget>(context->saved_data["target"].toCapsule())->use(conv, rows, squares);
     return gradients;
   }
 };

@@ -133,12 +133,13 @@ void images_backward(const ConvShape& s, int64_t samples, const float* pixels, c
 
 // One packed row per sample of a chunk.
 void rows_backward(const ConvShape& s, int64_t samples, const float* const* sample_patches, const float* pixels,
-                   float* rows) {
-  std::fill_n(rows, samples * conv_row_floats(s), 0.0f);
+                   float* rows, double* squares) {
   for (int64_t i = 0; i < samples; ++i, rows += conv_row_floats(s), pixels += s.out_pixels() * s.out_pitch()) {
-    kernels().accumulate_weights(sample_patches + i * s.out_pixels(), s.out_pixels(), patch_shape(s), pixels,
-                                 s.out_pitch(), panels(s), rows);
-    kernels().sum_rows(pixels, s.out_pixels(), s.out_pitch(), rows + conv_row_bias_offset(s));
+    squares[i] = kernels().store_weights(sample_patches + i * s.out_pixels(), s.out_pixels(), patch_shape(s), pixels,
+                                         s.out_pitch(), panels(s), rows);
+    float* bias = rows + conv_row_bias_offset(s);
+    std::fill_n(bias, s.out_pitch(), 0.0f);
+    kernels().sum_rows(pixels, s.out_pixels(), s.out_pitch(), bias);
   }
 }
 
@@ -192,7 +193,9 @@ void conv_backward(const ConvShape& s, int64_t samples, const float* images, con
       const float* const* chunk = patches(s, count, padded(s, count, images + first * s.image_size()));
       if (gradients.weight)
         kernels().accumulate_weights(chunk, rows, patch_shape(s), pixels, s.out_pitch(), panels(s), weight_sum);
-      if (gradients.rows) rows_backward(s, count, chunk, pixels, gradients.rows + first * conv_row_floats(s));
+      if (gradients.rows)
+        rows_backward(s, count, chunk, pixels, gradients.rows + first * conv_row_floats(s),
+                      gradients.row_squares + first);
     }
     if (gradients.bias) kernels().sum_rows(pixels, rows, s.out_pitch(), weight_sum + packed_size(s));
     if (gradients.images) images_backward(s, count, pixels, transposed, gradients.images + first * s.image_size());

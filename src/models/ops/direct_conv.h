@@ -38,7 +38,10 @@ struct ConvGradients {
   float* images = nullptr;
   float* weight = nullptr;
   float* bias = nullptr;
-  float* rows = nullptr;  // [samples, conv_row_floats()]: every sample's own gradient of weight and bias, packed
+  // [samples, conv_row_floats()]: every sample's own gradient of weight and bias, packed; and the squared norms of the
+  // weights' (see Kernels::store_weights).
+  float* rows = nullptr;
+  double* row_squares = nullptr;
 };
 
 void conv_backward(const ConvShape& shape, int64_t samples, const float* images, const float* weight,

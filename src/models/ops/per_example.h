@@ -6,11 +6,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <vector>
 
 namespace sotto::models::ops {
 
-// rows [N, conv_row_floats(shape)]: each example's gradient of weight and bias.
-using UseConvRows = std::function<void(const ConvShape& shape, const at::Tensor& rows)>;
+// rows [N, conv_row_floats(shape)]: each example's gradient of weight and bias; squares [N]: the squared norms of the
+// weights' part, to a relative 1e-6.
+using UseConvRows =
+    std::function<void(const ConvShape& shape, const at::Tensor& rows, const std::vector<double>& squares)>;
 
 // The values of conv2d_relu_max_pool2d, or undefined where there is no fused form. A backward pass that asks for the
 // gradient of `anchor`, any leaf, calls `use` and gives the input's gradient; anchor, weight and bias receive none.

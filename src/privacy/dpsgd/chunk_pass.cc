@@ -90,10 +90,11 @@ at::Tensor ChunkPass::on_conv_block(models::Conv2d& conv, const at::Tensor& inpu
   auto* term = dynamic_cast<ConvTerm*>(found->second.term.get());
   Calls& calls = calls_[&conv];
   calls.layer = &found->second;
-  const auto use = [this, term, &calls](const models::ops::ConvShape& shape, const at::Tensor& rows) {
+  const auto use = [this, term, &calls](const models::ops::ConvShape& shape, const at::Tensor& rows,
+                                         const std::vector<double>& squares) {
     ++calls.seen;
     measured_.push_back(term);
-    term->measure_rows(shape, rows, chunk_);
+    term->measure_rows(shape, rows, squares, chunk_);
   };
   const at::Tensor output = models::ops::conv2d_relu_max_pool2d_per_example(
       input, conv.weight, conv.bias, options.stride, options.padding, pooling.kernel, pooling.stride, anchor_, use);

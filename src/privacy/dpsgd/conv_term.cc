@@ -34,10 +34,12 @@ void ConvTerm::measure(const std::vector<Use>& uses, Chunk& chunk) {
   }
 }
 
-void ConvTerm::measure_rows(const models::ops::ConvShape& shape, const at::Tensor& rows, Chunk& chunk) {
+void ConvTerm::measure_rows(const models::ops::ConvShape& shape, const at::Tensor& rows,
+                            const std::vector<double>& squares, Chunk& chunk) {
   const int64_t bias_at = models::ops::conv_row_bias_offset(shape);
   packed_ = {shape, rows.narrow(1, 0, bias_at), rows.narrow(1, bias_at, shape.filters)};
-  if (weight_) add_row_squares(packed_->weight, chunk.squares(weight_->group));
+  if (weight_)
+    for (size_t i = 0; i < squares.size(); ++i) chunk.squares(weight_->group)[i] += squares[i];
   if (bias_) add_row_squares(packed_->bias, chunk.squares(bias_->group));
 }
 
@@ -45,17 +47,17 @@ void ConvTerm::add_weighted(const Chunk& chunk) {
   if (packed_) {
     add_packed(chunk);
   } else {
-    if (bias_) add_weighted_rows(*bias_, bias_rows_, chunk);
+    if (bias_) add_weighted_rows(bias_->gradient, bias_rows_, chunk, bias_->group);
     if (weight_) add_stored(chunk);
   }
   forget();
 }
 
 void ConvTerm::add_packed(const Chunk& chunk) {
-  if (bias_) add_weighted_rows(*bias_, packed_->bias, chunk);
+  if (bias_) add_weighted_rows(bias_->gradient, packed_->bias, chunk, bias_->group);
   if (!weight_) return;
-  const at::Tensor sum =
-      at::mv(without_non_finite(packed_->weight, chunk).t(), chunk.factors(weight_->group));
+  const at::Tensor sum = at::zeros({packed_->weight.size(1)});
+  add_weighted_rows(sum, packed_->weight, chunk, weight_->group);
   models::ops::add_conv_row(packed_->shape, sum.data_ptr<float>(), weight_->gradient.data_ptr<float>());
 }
 

@@ -17,8 +17,9 @@ class ConvTerm : public LayerTerm {
   ConvTerm(const models::Conv2d::Options& options, const Parameter* weight, const Parameter* bias);
 
   void measure(const std::vector<Use>& uses, Chunk& chunk) override;
-  // Instead of measure(): packed rows [examples, conv_row_floats(shape)].
-  void measure_rows(const models::ops::ConvShape& shape, const at::Tensor& rows, Chunk& chunk);
+  // Instead of measure(): packed rows [examples, conv_row_floats(shape)] and the weights' squared norms.
+  void measure_rows(const models::ops::ConvShape& shape, const at::Tensor& rows, const std::vector<double>& squares,
+                    Chunk& chunk);
   void add_weighted(const Chunk& chunk) override;
   void forget() override;
   int64_t kept_per_example(const at::Tensor& input, const at::Tensor& output) const override;

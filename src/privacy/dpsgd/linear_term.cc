@@ -28,9 +28,9 @@ class LinearTerm : public LayerTerm {
   }
 
   void add_weighted(const Chunk& chunk) override {
-    if (bias_) add_weighted_rows(*bias_, bias_rows_, chunk);
+    if (bias_) add_weighted_rows(bias_->gradient, bias_rows_, chunk, bias_->group);
     if (weight_ && stored_) {
-      add_weighted_rows(*weight_, rows_.narrow(0, 0, chunk.examples()), chunk);
+      add_weighted_rows(weight_->gradient, rows_.narrow(0, 0, chunk.examples()), chunk, weight_->group);
     } else if (weight_) {
       const at::Tensor g = scaled(g_, chunk, weight_->group), a = without_non_finite(a_, chunk);
       at::Tensor sum = weight_->gradient;
