@@ -1,5 +1,6 @@
 // sotto bench: what a step costs, as ratios within one run.
 #include "cli/bench_account.h"
+#include "cli/bench_dpsgd.h"
 #include "cli/bench_noise.h"
 #include "cli/bench_simulate.h"
 #include "cli/commands.h"
@@ -9,10 +10,11 @@
 namespace sotto::cli {
 
 void add_bench(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("bench", "Measure speed against a bare loop in the same run");
+  CLI::App* command = program.add_subcommand("bench", "Measure speed against something else in the same run");
   command->require_subcommand(1);
-  add_bench_noise(*command);
   add_bench_simulate(*command);
+  add_bench_dpsgd(*command);
+  add_bench_noise(*command);
   add_bench_account(*command);
 }
 

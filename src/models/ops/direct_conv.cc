@@ -131,6 +131,18 @@ void images_backward(const ConvShape& s, int64_t samples, const float* pixels, c
                   out + i * s.image_size() + y * row);
 }
 
+// One packed row per sample of a chunk.
+void rows_backward(const ConvShape& s, int64_t samples, const float* const* sample_patches, const float* pixels,
+                   float* rows, double* squares) {
+  for (int64_t i = 0; i < samples; ++i, rows += conv_row_floats(s), pixels += s.out_pixels() * s.out_pitch()) {
+    squares[i] = kernels().store_weights(sample_patches + i * s.out_pixels(), s.out_pixels(), patch_shape(s), pixels,
+                                         s.out_pitch(), panels(s), rows);
+    float* bias = rows + conv_row_bias_offset(s);
+    std::fill_n(bias, s.out_pitch(), 0.0f);
+    kernels().sum_rows(pixels, s.out_pixels(), s.out_pitch(), bias);
+  }
+}
+
 // work(part, first, samples) for every chunk, the chunks of a part in order on one thread.
 template <typename Work>
 void for_each_chunk(const ConvShape& s, int64_t samples, const Work& work) {
@@ -166,7 +178,8 @@ void conv_forward(const ConvShape& s, int64_t samples, const float* images, cons
 void conv_backward(const ConvShape& s, int64_t samples, const float* images, const float* weight,
                    const FillPixels& fill, const ConvGradients& gradients) {
   const float* transposed = gradients.images ? pack_transposed_weights(s, weight) : nullptr;
-  const int64_t parts = (samples + kPartSamples - 1) / kPartSamples;
+  const bool summed = gradients.weight || gradients.bias;
+  const int64_t parts = summed ? (samples + kPartSamples - 1) / kPartSamples : 0;
   const int64_t part_size = packed_size(s) + s.out_pitch();
   float* sums = scratch(Scratch::kGradients, parts * part_size);
   std::fill_n(sums, parts * part_size, 0.0f);
@@ -176,10 +189,13 @@ void conv_backward(const ConvShape& s, int64_t samples, const float* images, con
     float* pixels = scratch(Scratch::kPixels, rows * s.out_pitch());
     fill(first, count, pixels);
     float* weight_sum = sums + part * part_size;
-    if (gradients.weight) {
-      const float* chunk = padded(s, count, images + first * s.image_size());
-      kernels().accumulate_weights(patches(s, count, chunk), rows, patch_shape(s), pixels, s.out_pitch(), panels(s),
-                                   weight_sum);
+    if (gradients.weight || gradients.rows) {
+      const float* const* chunk = patches(s, count, padded(s, count, images + first * s.image_size()));
+      if (gradients.weight)
+        kernels().accumulate_weights(chunk, rows, patch_shape(s), pixels, s.out_pitch(), panels(s), weight_sum);
+      if (gradients.rows)
+        rows_backward(s, count, chunk, pixels, gradients.rows + first * conv_row_floats(s),
+                      gradients.row_squares + first);
     }
     if (gradients.bias) kernels().sum_rows(pixels, rows, s.out_pitch(), weight_sum + packed_size(s));
     if (gradients.images) images_backward(s, count, pixels, transposed, gradients.images + first * s.image_size());
@@ -192,6 +208,20 @@ void conv_backward(const ConvShape& s, int64_t samples, const float* images, con
       value = sums[packed_index(s, run, column, filter)];
     });
   if (gradients.bias) std::copy_n(sums + packed_size(s), s.filters, gradients.bias);
+}
+
+int64_t conv_row_floats(const ConvShape& s) {
+  return packed_size(s) + s.out_pitch();
+}
+
+int64_t conv_row_bias_offset(const ConvShape& s) {
+  return packed_size(s);
+}
+
+void add_conv_row(const ConvShape& s, const float* row, float* weight) {
+  for_each_weight(s, weight, [&](int64_t run, int64_t column, int64_t filter, float& value) {
+    value += row[packed_index(s, run, column, filter)];
+  });
 }
 
 }  // namespace sotto::models::ops

@@ -38,9 +38,20 @@ struct ConvGradients {
   float* images = nullptr;
   float* weight = nullptr;
   float* bias = nullptr;
+  // [samples, conv_row_floats()]: every sample's own gradient of weight and bias, packed; and the squared norms of the
+  // weights' (see Kernels::store_weights).
+  float* rows = nullptr;
+  double* row_squares = nullptr;
 };
 
 void conv_backward(const ConvShape& shape, int64_t samples, const float* images, const float* weight,
                    const FillPixels& fill, const ConvGradients& gradients);
+
+// A packed row: the weight's part with room for round filters (whose floats are zero), then the bias's.
+int64_t conv_row_floats(const ConvShape& shape);
+int64_t conv_row_bias_offset(const ConvShape& shape);
+
+// weight += the weight's part of a packed row.
+void add_conv_row(const ConvShape& shape, const float* row, float* weight);
 
 }  // namespace sotto::models::ops

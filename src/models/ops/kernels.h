@@ -53,6 +53,10 @@ struct Kernels {
   void (*accumulate_weights)(const float* const* patches, int64_t count, const PatchShape& shape, const float* gradient,
                              int64_t pitch, int64_t panels, float* weights);
 
+  // weights = Σ_p patch p ⊗ gradient[p, :]; its squared norm, to a relative 1e-6 and but for squares below 1e-38.
+  double (*store_weights)(const float* const* patches, int64_t count, const PatchShape& shape, const float* gradient,
+                          int64_t pitch, int64_t panels, float* weights);
+
   // patch p += gradient[p, :depth] × weights, where `weights` has one group of panels per run. Patches may overlap.
   void (*scatter_patches)(const float* gradient, int64_t pitch, int64_t count, int64_t depth, const float* weights,
                           const PatchShape& shape, float* const* patches);
@@ -62,6 +66,10 @@ struct Kernels {
 
   // Σ values² in double precision.
   double (*sum_squares)(const float* values, int64_t count);
+
+  // out[:width] += Σ_i factors[i] · rows[i, :width], rows `stride` floats apart.
+  void (*add_weighted_rows)(const float* rows, int64_t stride, int64_t count, int64_t width, const float* factors,
+                            float* out);
 
   // One image: window maxima (first among equals, NaN wins) and which pixel of the window won. With `relu` maxima are
   // cut at zero and those that were cut have kNoWinner.

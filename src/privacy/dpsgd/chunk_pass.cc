@@ -1,6 +1,8 @@
 #include "privacy/dpsgd/chunk_pass.h"
 
 #include "base/error.h"
+#include "models/ops/per_example.h"
+#include "privacy/dpsgd/conv_term.h"
 #include "privacy/dpsgd/tap.h"
 
 #include <ATen/ATen.h>
@@ -49,6 +51,7 @@ std::unordered_map<const Node*, size_t> count_edges(Node* root, const std::unord
 
 at::Tensor RehearsalPass::on_forward(models::Layer& layer, const at::Tensor& input, const at::Tensor& output) {
   activation_floats_ += output.numel();
+  ++calls_[&layer];
   if (const auto found = layers_.find(&layer); found != layers_.end()) {
     check_separates_examples(found->second, input, output, 1);
     kept_floats_ += found->second.term->kept_per_example(input, output);
@@ -56,8 +59,13 @@ at::Tensor RehearsalPass::on_forward(models::Layer& layer, const at::Tensor& inp
   return output;
 }
 
-ChunkPass::ChunkPass(const ClippedLayers& layers, Chunk& chunk)
-    : layers_(layers), chunk_(chunk), anchor_(at::zeros({}).set_requires_grad(true)) {}
+bool RehearsalPass::called_once(const models::Layer& layer) const {
+  const auto found = calls_.find(&layer);
+  return found != calls_.end() && found->second == 1;
+}
+
+ChunkPass::ChunkPass(const ClippedLayers& layers, const RehearsalPass* rehearsal, Chunk& chunk)
+    : layers_(layers), rehearsal_(rehearsal), chunk_(chunk), anchor_(at::zeros({}).set_requires_grad(true)) {}
 
 ChunkPass::~ChunkPass() {
   for (LayerTerm* term : measured_) term->forget();
@@ -69,9 +77,38 @@ at::Tensor ChunkPass::on_forward(models::Layer& layer, const at::Tensor& input, 
   check_separates_examples(found->second, input, output, chunk_.examples());
   Calls& calls = calls_[&layer];
   calls.layer = &found->second;
-  ++calls.expected;
+  count_call(calls);
   return tap(output, anchor_,
              [this, &calls, in = input.detach()](const at::Tensor& gradient) { collect(calls, in, gradient); });
+}
+
+at::Tensor ChunkPass::on_conv_block(models::Conv2d& conv, const at::Tensor& input, const models::Pooling& pooling) {
+  const auto found = layers_.find(&conv);
+  const auto& options = conv.options();
+  if (found == layers_.end() || options.groups != 1) return {};
+  if (rehearsal_ == nullptr || !rehearsal_->called_once(conv)) return {};
+  auto* term = dynamic_cast<ConvTerm*>(found->second.term.get());
+  Calls& calls = calls_[&conv];
+  calls.layer = &found->second;
+  const auto use = [this, term, &calls](const models::ops::ConvShape& shape, const at::Tensor& rows,
+                                         const std::vector<double>& squares) {
+    ++calls.seen;
+    measured_.push_back(term);
+    term->measure_rows(shape, rows, squares, chunk_);
+  };
+  const at::Tensor output = models::ops::conv2d_relu_max_pool2d_per_example(
+      input, conv.weight, conv.bias, options.stride, options.padding, pooling.kernel, pooling.stride, anchor_, use);
+  if (!output.defined()) return {};
+  check_separates_examples(found->second, input, output, chunk_.examples());
+  calls.fused = true;
+  count_call(calls);
+  return output;
+}
+
+void ChunkPass::count_call(Calls& calls) {
+  ++calls.expected;
+  if (calls.fused && calls.expected > 1)
+    fail_user("per-example clipping: layer '{}' was called more often than for the first example", calls.layer->name);
 }
 
 void ChunkPass::collect(Calls& calls, const at::Tensor& input, const at::Tensor& gradient) {

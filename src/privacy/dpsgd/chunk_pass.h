@@ -28,20 +28,25 @@ class RehearsalPass : public models::LayerObserver {
 
   int64_t activation_floats() const { return activation_floats_; }  // outputs of all layers
   int64_t kept_floats() const { return kept_floats_; }              // what terms keep until the factors are known
+  bool called_once(const models::Layer& layer) const;
 
  private:
   const ClippedLayers& layers_;
+  std::unordered_map<const models::Layer*, int64_t> calls_;
   int64_t activation_floats_ = 0, kept_floats_ = 0;
 };
 
 class ChunkPass : public models::LayerObserver {
  public:
-  ChunkPass(const ClippedLayers& layers, Chunk& chunk);
+  // Fused blocks are taken where `rehearsal` (may be null) saw their layer called once.
+  ChunkPass(const ClippedLayers& layers, const RehearsalPass* rehearsal, Chunk& chunk);
   ~ChunkPass() override;
   ChunkPass(const ChunkPass&) = delete;
   ChunkPass& operator=(const ChunkPass&) = delete;
 
   at::Tensor on_forward(models::Layer& layer, const at::Tensor& input, const at::Tensor& output) override;
+
+  at::Tensor on_conv_block(models::Conv2d& conv, const at::Tensor& input, const models::Pooling& pooling) override;
 
   // The backward pass of Σ losses: measures every layer. A UserError if a clipped parameter was also used outside of
   // its layer.
@@ -53,14 +58,17 @@ class ChunkPass : public models::LayerObserver {
   struct Calls {
     const ClippedLayer* layer;
     size_t expected = 0, seen = 0;
+    bool fused = false;
     std::vector<Use> waiting;
   };
 
+  static void count_call(Calls& calls);
   void collect(Calls& calls, const at::Tensor& input, const at::Tensor& gradient);
   void measure_waiting(Calls& calls);
-  void check_nothing_escaped(const at::Tensor& losses) const;
+  void check_nothing_escaped(const at::Tensor& loss) const;
 
   const ClippedLayers& layers_;
+  const RehearsalPass* rehearsal_;
   Chunk& chunk_;
   at::Tensor anchor_;
   std::unordered_map<const models::Layer*, Calls> calls_;

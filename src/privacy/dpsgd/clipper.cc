@@ -131,7 +131,7 @@ class PerExampleClipper::Impl {
 
   void add_chunk(const Losses& losses, int64_t first, int64_t count, ClippedSum& total) {
     Chunk chunk(count, bounds_.size());
-    ChunkPass pass(layers_, chunk);
+    ChunkPass pass(layers_, rehearsal_ ? &*rehearsal_ : nullptr, chunk);
     const at::AutoGradMode with_graph(true);
     at::Tensor values;
     {

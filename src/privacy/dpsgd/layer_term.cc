@@ -4,7 +4,17 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace sotto::privacy {
+namespace {
+
+// Each row contiguous, whatever lies between rows.
+at::Tensor with_dense_rows(const at::Tensor& rows) {
+  return rows.dim() == 2 && rows.stride(1) == 1 ? rows : rows.contiguous();
+}
+
+}  // namespace
 
 void RowsTerm::measure(const std::vector<Use>& uses, Chunk& chunk) {
   kept_ = rows(uses.front());
@@ -16,7 +26,7 @@ void RowsTerm::measure(const std::vector<Use>& uses, Chunk& chunk) {
 }
 
 void RowsTerm::add_weighted(const Chunk& chunk) {
-  for (size_t i = 0; i < kept_.size(); ++i) add_weighted_rows(parameters_[i], kept_[i], chunk);
+  for (size_t i = 0; i < kept_.size(); ++i) add_weighted_rows(parameters_[i].gradient, kept_[i], chunk, parameters_[i].group);
   kept_.clear();
 }
 
@@ -27,10 +37,10 @@ int64_t RowsTerm::kept_per_example(const at::Tensor&, const at::Tensor&) const {
 }
 
 void add_row_squares(const at::Tensor& rows, double* squares) {
-  const at::Tensor dense = rows.contiguous();
+  const at::Tensor dense = with_dense_rows(rows);
   const int64_t examples = dense.size(0), width = dense.numel() / std::max<int64_t>(examples, 1);
   for (int64_t i = 0; i < examples; ++i)
-    squares[i] += models::ops::kernels().sum_squares(dense.data_ptr<float>() + i * width, width);
+    squares[i] += models::ops::kernels().sum_squares(dense.data_ptr<float>() + i * dense.stride(0), width);
 }
 
 std::vector<double> squared_norms(const at::Tensor& vectors) {
@@ -39,9 +49,10 @@ std::vector<double> squared_norms(const at::Tensor& vectors) {
   return squares;
 }
 
-void add_weighted_rows(const Parameter& parameter, const at::Tensor& rows, const Chunk& chunk) {
-  at::Tensor sum = parameter.gradient.view({-1});
-  sum.addmv_(without_non_finite(rows, chunk).reshape({rows.size(0), -1}).t(), chunk.factors(parameter.group));
+void add_weighted_rows(const at::Tensor& sum, const at::Tensor& rows, const Chunk& chunk, size_t group) {
+  const at::Tensor dense = with_dense_rows(without_non_finite(rows, chunk));
+  models::ops::kernels().add_weighted_rows(dense.data_ptr<float>(), dense.stride(0), dense.size(0), sum.numel(),
+                                           chunk.factors(group).data_ptr<float>(), sum.data_ptr<float>());
 }
 
 at::Tensor without_non_finite(const at::Tensor& tensor, const Chunk& chunk) {

@@ -59,8 +59,8 @@ class RowsTerm : public LayerTerm {
 void add_row_squares(const at::Tensor& rows, double* squares);
 // Squared norms of vectors along the last dimension, in double precision, in the order of the other dimensions.
 std::vector<double> squared_norms(const at::Tensor& vectors);
-// gradient += Σ_i factors_i rows_i, leaving out the examples that are not finite.
-void add_weighted_rows(const Parameter& parameter, const at::Tensor& rows, const Chunk& chunk);
+// sum += Σ_i factors_i rows_i, leaving out the examples that are not finite; `sum` is contiguous.
+void add_weighted_rows(const at::Tensor& sum, const at::Tensor& rows, const Chunk& chunk, size_t group);
 // `tensor` with the examples that are not finite set to zero; itself if there are none.
 at::Tensor without_non_finite(const at::Tensor& tensor, const Chunk& chunk);
 // tensor · factor of its example.

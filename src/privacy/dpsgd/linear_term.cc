@@ -1,8 +1,10 @@
+#include "models/ops/outer.h"
 #include "privacy/dpsgd/costs.h"
 #include "privacy/dpsgd/gram.h"
 #include "privacy/dpsgd/layer_terms.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <optional>
 
@@ -28,9 +30,9 @@ class LinearTerm : public LayerTerm {
   }
 
   void add_weighted(const Chunk& chunk) override {
-    if (bias_) add_weighted_rows(*bias_, bias_rows_, chunk);
+    if (bias_) add_weighted_rows(bias_->gradient, bias_rows_, chunk, bias_->group);
     if (weight_ && stored_) {
-      add_weighted_rows(*weight_, rows_.narrow(0, 0, chunk.examples()), chunk);
+      add_stored(chunk);
     } else if (weight_) {
       const at::Tensor g = scaled(g_, chunk, weight_->group), a = without_non_finite(a_, chunk);
       at::Tensor sum = weight_->gradient;
@@ -66,12 +68,7 @@ class LinearTerm : public LayerTerm {
   void measure_weight(double* squares) {
     stored_ = stores(g_.size(1));
     if (stored_) {
-      const int64_t examples = g_.size(0);
-      if (!rows_.defined() || rows_.size(0) < examples)
-        rows_ = at::empty({examples, weight_->value.size(0), weight_->value.size(1)}, g_.options());
-      at::Tensor rows = rows_.narrow(0, 0, examples);
-      at::bmm_out(rows, g_.transpose(1, 2), a_);
-      add_row_squares(rows, squares);
+      store(squares);
       a_ = g_ = at::Tensor();
     } else if (g_.size(1) == 1) {
       const auto a = squared_norms(a_), g = squared_norms(g_);
@@ -82,9 +79,29 @@ class LinearTerm : public LayerTerm {
     }
   }
 
+  void store(double* squares) {
+    shape_ = {g_.size(1), a_.size(2), g_.size(2)};
+    const int64_t examples = g_.size(0), floats = models::ops::outer_floats(shape_);
+    if (!rows_.defined() || rows_.size(0) < examples) rows_ = at::empty({examples, floats}, g_.options());
+    const float *a = a_.data_ptr<float>(), *g = g_.data_ptr<float>();
+    float* rows = rows_.data_ptr<float>();
+    at::parallel_for(0, examples, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        squares[i] += models::ops::store_outer(shape_, a + i * shape_.length * shape_.in,
+                                               g + i * shape_.length * shape_.out, rows + i * floats);
+    });
+  }
+
+  void add_stored(const Chunk& chunk) {
+    const at::Tensor sum = at::zeros({rows_.size(1)});
+    add_weighted_rows(sum, rows_.narrow(0, 0, chunk.examples()), chunk, weight_->group);
+    models::ops::add_outer(shape_, sum.data_ptr<float>(), weight_->gradient.data_ptr<float>());
+  }
+
   std::optional<Parameter> weight_, bias_;
   at::Tensor a_, g_, bias_rows_;
   bool stored_ = false;
+  models::ops::OuterShape shape_{};
   at::Tensor rows_;  // kept from chunk to chunk: fresh memory is slow
 };
 

@@ -1,0 +1,203 @@
+#include "cli/bench_dpsgd.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/tensor_memory.h"
+#include "models/flat.h"
+#include "models/model.h"
+#include "privacy/dpsgd/clipper.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+struct BenchOptions {
+  std::string model = "cnn";
+  int64_t batch = 0;
+  int64_t micro_batch = 0;
+  double seconds = 10.0;
+  int threads = 1;
+  OutputOptions output;
+};
+
+struct Workload {
+  config::ModelOptions model;
+  models::Task task;
+  int64_t batch;
+};
+
+constexpr double kLearningRate = 1e-3;
+constexpr double kClipNorm = 1.0;
+constexpr double kNoiseMultiplier = 1.0;
+constexpr int kWarmUpSteps = 2;
+
+Workload workload(const BenchOptions& options) {
+  config::ModelOptions model;
+  model.name = options.model;
+  Workload found;
+  if (options.model == "cnn") {
+    found = {model, {{1, 28, 28}, 10}, 256};
+  } else if (options.model == "mlp") {
+    model.hidden = {256, 128};
+    found = {model, {{1, 28, 28}, 10}, 1024};
+  } else if (options.model == "vit") {
+    model.name = "vit-tiny";
+    model.width = 192;
+    model.depth = 4;
+    model.heads = 3;
+    model.patch = 4;
+    found = {model, {{3, 32, 32}, 10}, 64};
+  } else {
+    found = {model, {{3, 32, 32}, 10}, 32};
+  }
+  if (options.batch > 0) found.batch = options.batch;
+  return found;
+}
+
+// Stands in for the secure sampler: as many Gaussian draws, added in pieces that stay in the cache.
+void add_noise(at::Tensor values, double stddev, at::Tensor& piece) {
+  for (int64_t begin = 0; begin < values.numel(); begin += piece.numel()) {
+    const int64_t count = std::min(piece.numel(), values.numel() - begin);
+    values.narrow(0, begin, count).add_(piece.narrow(0, 0, count).normal_(0.0, stddev));
+  }
+}
+
+// One model with one batch, and the two ways to take a step.
+class Trainee {
+ public:
+  Trainee(const Workload& work, int64_t micro_batch) {
+    RandomStream stream(1, "bench-dpsgd");
+    model_ = models::make_model(work.model, work.task, stream);
+    model_->train();
+    flat_ = models::FlatParameters(*model_);
+    std::vector<int64_t> shape = {work.batch};
+    shape.insert(shape.end(), work.task.record_shape.begin(), work.task.record_shape.end());
+    x_ = at::empty(shape).uniform_(-1.0, 1.0, stream.torch_generator());
+    y_ = at::randint(0, work.task.classes, {work.batch}, stream.torch_generator(), at::kLong);
+    clipper_.emplace(*model_, flat_, privacy::ClipOptions{.bound = kClipNorm, .micro_batch = micro_batch});
+  }
+
+  void plain_step() {
+    flat_.zero_gradient();
+    at::cross_entropy_loss(model_->logits(x_), y_).backward();
+    flat_.values().add_(flat_.gradient(), -kLearningRate);
+  }
+
+  void private_step() {
+    clipper_->sum(x_, y_);
+    add_noise(flat_.gradient(), kNoiseMultiplier * kClipNorm, noise_);
+    flat_.values().add_(flat_.gradient(), -kLearningRate / static_cast<double>(x_.size(0)));
+  }
+
+  int64_t parameters() const { return flat_.values().numel(); }
+
+ private:
+  std::shared_ptr<models::Model> model_;
+  models::FlatParameters flat_;
+  at::Tensor x_, y_;
+  std::optional<privacy::PerExampleClipper> clipper_;
+  at::Tensor noise_ = at::empty({64 * 1024});
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+template <typename Step>
+double milliseconds(int repeats, const Step& step) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < repeats; ++i) step();
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count() / repeats;
+}
+
+// Bytes of live tensors at the worst moment of a step, without those that were there before the model.
+template <typename Step>
+double peak_megabytes(const Workload& work, int64_t micro_batch, const Step& step) {
+  TensorMemory memory;
+  Trainee trainee(work, micro_batch);
+  for (int i = 0; i < kWarmUpSteps; ++i) step(trainee);
+  memory.start_peak();
+  step(trainee);
+  return static_cast<double>(memory.peak_bytes()) / (1 << 20);
+}
+
+json measure(const BenchOptions& options) {
+  at::set_num_threads(options.threads);
+  const Workload work = workload(options);
+  const double plain_mb = peak_megabytes(work, options.micro_batch, [](Trainee& t) { t.plain_step(); });
+  const double private_mb = peak_megabytes(work, options.micro_batch, [](Trainee& t) { t.private_step(); });
+
+  Trainee plain(work, options.micro_batch), clipped(work, options.micro_batch);
+  milliseconds(kWarmUpSteps, [&] { plain.plain_step(), clipped.private_step(); });
+  const double pair = milliseconds(1, [&] { plain.plain_step(), clipped.private_step(); });
+  const int steps = std::max(1, static_cast<int>(100.0 / pair));
+  const int repeats = std::clamp(static_cast<int>(1e3 * options.seconds / (pair * steps)), 5, 1001);
+  std::vector<double> plain_ms, private_ms, ratios;
+  Progress progress("bench", repeats);
+  for (int i = 0; i < repeats; ++i) {
+    plain_ms.push_back(milliseconds(steps, [&] { plain.plain_step(); }));
+    private_ms.push_back(milliseconds(steps, [&] { clipped.private_step(); }));
+    ratios.push_back(private_ms.back() / plain_ms.back());
+    progress.advance();
+  }
+  return {{"model", options.model},
+          {"parameters", clipped.parameters()},
+          {"batch", work.batch},
+          {"threads", options.threads},
+          {"plain_ms", median(plain_ms)},
+          {"private_ms", median(private_ms)},
+          {"ratio", median(ratios)},
+          {"plain_peak_mb", plain_mb},
+          {"private_peak_mb", private_mb},
+          {"memory_ratio", private_mb / plain_mb}};
+}
+
+void bench(const BenchOptions& options) {
+  const json value = measure(options);
+  if (options.output.json) {
+    print_json(value);
+    return;
+  }
+  Table table({"figure", "value"});
+  for (const auto& [key, figure] : value.items())
+    table.add_row({key, figure.is_number_float() ? fmt::format("{:.3f}", figure.get<double>())
+                        : figure.is_string()     ? figure.get<std::string>()
+                                                 : figure.dump()});
+  print_text(table.to_string());
+}
+
+}  // namespace
+
+void add_bench_dpsgd(CLI::App& bench_command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = bench_command.add_subcommand(
+      "dpsgd", "A private step (per-example clipping, noise, update) against a plain step of the same model");
+  command->add_option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
+      ->check(CLI::IsMember({"cnn", "mlp", "vit", "resnet18"}));
+  command->add_option("--batch", options->batch, "Records per step")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--micro-batch", options->micro_batch, "Records per pass of a private step; 0 = chosen")
+      ->check(CLI::Range(0, 1 << 20));
+  command->add_option("--seconds", options->seconds, "About how long to measure")->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--threads", options->threads, "Intra-op threads; an engine's client has one")
+      ->check(CLI::Range(1, 1024));
+  add_output_options(*command, options->output, "Print the figures as JSON");
+  add_example(*command, "sotto bench dpsgd --model cnn --json");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace sotto::cli
