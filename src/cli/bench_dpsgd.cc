@@ -9,6 +9,7 @@
 #include "models/flat.h"
 #include "models/model.h"
 #include "privacy/dpsgd/clipper.h"
+#include "privacy/noise/gaussian.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -68,14 +69,6 @@ Workload workload(const BenchOptions& options) {
   return found;
 }
 
-// Stands in for the secure sampler: as many Gaussian draws, added in pieces that stay in the cache.
-void add_noise(at::Tensor values, double stddev, at::Tensor& piece) {
-  for (int64_t begin = 0; begin < values.numel(); begin += piece.numel()) {
-    const int64_t count = std::min(piece.numel(), values.numel() - begin);
-    values.narrow(0, begin, count).add_(piece.narrow(0, 0, count).normal_(0.0, stddev));
-  }
-}
-
 // One model with one batch, and the two ways to take a step.
 class Trainee {
  public:
@@ -99,7 +92,9 @@ class Trainee {
 
   void private_step() {
     clipper_->sum(x_, y_);
-    add_noise(flat_.gradient(), kNoiseMultiplier * kClipNorm, noise_);
+    const at::Tensor& gradient = flat_.gradient();
+    privacy::add_gaussian({gradient.data_ptr<float>(), static_cast<size_t>(gradient.numel())},
+                          kNoiseMultiplier * kClipNorm, kClipNorm, noise_);
     flat_.values().add_(flat_.gradient(), -kLearningRate / static_cast<double>(x_.size(0)));
   }
 
@@ -110,7 +105,7 @@ class Trainee {
   models::FlatParameters flat_;
   at::Tensor x_, y_;
   std::optional<privacy::PerExampleClipper> clipper_;
-  at::Tensor noise_ = at::empty({64 * 1024});
+  privacy::NoiseSource noise_ = privacy::NoiseSource::secure();
 };
 
 double median(std::vector<double> values) {
