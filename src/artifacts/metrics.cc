@@ -47,11 +47,10 @@ json to_json(const federation::Evaluation& evaluation) {
 }
 
 json to_json(const federation::RoundRecord& record) {
-  json value = {{"round", record.round},       {"cohort", record.cohort},
-                {"uploads", record.uploads},   {"samples", record.samples},
-                {"seconds", record.seconds},   {"evaluation_seconds", record.evaluation_seconds},
-                {"diverged", record.diverged}, {"abstained", record.abstained},
-                {"train_loss", number(record.train_loss)}};
+  json value = {
+      {"round", record.round},       {"cohort", record.cohort},       {"uploads", record.uploads},
+      {"samples", record.samples},   {"seconds", record.seconds},     {"evaluation_seconds", record.evaluation_seconds},
+      {"diverged", record.diverged}, {"abstained", record.abstained}, {"train_loss", number(record.train_loss)}};
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;
 }

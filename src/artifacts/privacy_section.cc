@@ -36,9 +36,8 @@ json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, co
   json row = {{"observer", observer}, {"claimed_epsilon", spread(claimed)}, {"proven_epsilon", spread(proven)}};
   row["why_unproven"] = nullptr;
   if (row["proven_epsilon"].is_null()) {
-    row["why_unproven"] =
-        reasons.empty() ? "the noise's finite precision alone exceeds δ"
-                        : join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ");
+    row["why_unproven"] = reasons.empty() ? "the noise's finite precision alone exceeds δ"
+                                          : join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ");
   }
   return row;
 }

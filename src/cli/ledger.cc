@@ -125,15 +125,16 @@ json kinds_json(const std::vector<privacy::Event>& events) {
   json rows = json::array();
   for (const auto& [key, kind] : kinds) {
     const auto& [what, observer, mechanism, why] = key;
-    rows.push_back({{"what", what},
-                    {"observer", observer},
-                    {"mechanism", mechanism},
-                    {"why_unproven", why.empty() ? json(nullptr) : json(why)},
-                    {"rows", kind.count},
-                    {"clients", kind.clients.contains(privacy::kEveryone) ? json("everyone") : json(kind.clients.size())},
-                    {"noise_multiplier", kind.most_multiplier > 0
-                                             ? json{{"min", kind.least_multiplier}, {"max", kind.most_multiplier}}
-                                             : json(nullptr)}});
+    rows.push_back(
+        {{"what", what},
+         {"observer", observer},
+         {"mechanism", mechanism},
+         {"why_unproven", why.empty() ? json(nullptr) : json(why)},
+         {"rows", kind.count},
+         {"clients", kind.clients.contains(privacy::kEveryone) ? json("everyone") : json(kind.clients.size())},
+         {"noise_multiplier", kind.most_multiplier > 0
+                                  ? json{{"min", kind.least_multiplier}, {"max", kind.most_multiplier}}
+                                  : json(nullptr)}});
   }
   return rows;
 }
@@ -208,8 +209,7 @@ void show(const LedgerOptions& options) {
 void check_budgets(const OpenRun& run) {
   if (!run.spec.privacy) return;
   const bool paper = run.spec.variant == "paper";
-  const auto spent =
-      artifacts::guarantees(run.ledger, run.spec.privacy->observer, run.spec.data.clients, run.delta());
+  const auto spent = artifacts::guarantees(run.ledger, run.spec.privacy->observer, run.spec.data.clients, run.delta());
   for (size_t client = 0; client < spent.size(); ++client) {
     const double epsilon = paper ? spent[client].claimed : spent[client].proven;
     const double budget = run.spec.privacy->budget_of(static_cast<int64_t>(client));

@@ -80,7 +80,7 @@ struct PrivacyOptions {
   std::string unit = "record";      // record or client
   std::string observer = "server";  // server, clients, public
   std::string noise = "replay";     // secure or replay
-  std::vector<double> budgets;      // clients' own ε, dealt in turn: client i has budgets[i mod length]; empty = epsilon
+  std::vector<double> budgets;  // clients' own ε, dealt in turn: client i has budgets[i mod length]; empty = epsilon
 
   // What client `id` may spend.
   double budget_of(int64_t id) const {

@@ -37,8 +37,7 @@ Setup prepare(const config::RunSpec& spec) {
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  return method->plan(context(),
-                      {partition->shard(client).size(), participations[static_cast<size_t>(client)]});
+  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)]});
 }
 
 }  // namespace sotto::federation

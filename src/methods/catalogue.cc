@@ -14,12 +14,7 @@ namespace sotto::methods {
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
-      fedavg(),
-      fedprox(),
-      local_only(),
-      dp_fedavg(),
-      adaptive_quantile_clipping(),
-      ldp_fedavg(),
+      fedavg(), fedprox(), local_only(), dp_fedavg(), adaptive_quantile_clipping(), ldp_fedavg(),
   };
   return entries;
 }

@@ -64,13 +64,12 @@ Terms terms_of(const MethodContext& context) {
   const bool all = terms.expected_cohort == clients;
   terms.everyone = all || spec.federation.sampling == "poisson";
   terms.sampling_rate = terms.everyone ? terms.expected_cohort / clients : 1.0;
-  terms.times = terms.everyone ? spec.rounds
-                               : *std::max_element(context.participations.begin(), context.participations.end());
-  const double least = privacy.budgets.empty()
-                           ? privacy.epsilon
-                           : *std::min_element(privacy.budgets.begin(), privacy.budgets.end());
-  terms.noise_multiplier = privacy::noise_multiplier_for(least, privacy.delta, terms.times, terms.sampling_rate,
-                                                         terms.neighbours.adjacency);
+  terms.times =
+      terms.everyone ? spec.rounds : *std::max_element(context.participations.begin(), context.participations.end());
+  const double least =
+      privacy.budgets.empty() ? privacy.epsilon : *std::min_element(privacy.budgets.begin(), privacy.budgets.end());
+  terms.noise_multiplier =
+      privacy::noise_multiplier_for(least, privacy.delta, terms.times, terms.sampling_rate, terms.neighbours.adjacency);
   return terms;
 }
 
@@ -244,10 +243,12 @@ MethodEntry entry(std::string name, std::string what, std::string citation, Read
                             const ClientFacts& client) { return plan(context, client, options(context)); },
           .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
           .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
-          .make_client = [options](const MethodContext& context)
-              -> std::unique_ptr<ClientMethod> { return std::make_unique<Client>(context, options(context)); },
-          .make_server = [options](const MethodContext& context)
-              -> std::unique_ptr<ServerMethod> { return std::make_unique<Server>(context, options(context)); }};
+          .make_client = [options](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+            return std::make_unique<Client>(context, options(context));
+          },
+          .make_server = [options](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
+            return std::make_unique<Server>(context, options(context));
+          }};
 }
 
 }  // namespace

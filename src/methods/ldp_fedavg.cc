@@ -37,8 +37,8 @@ Options read_options(config::Section& section) {
 
 // The same for all clients, from what is public: a rate may not depend on how many records a client has.
 double sampling_rate(const MethodContext& context) {
-  const double average = static_cast<double>(context.data.dataset.train.size()) /
-                         static_cast<double>(context.spec.data.clients);
+  const double average =
+      static_cast<double>(context.data.dataset.train.size()) / static_cast<double>(context.spec.data.clients);
   return std::min(1.0, static_cast<double>(context.spec.federation.batch) / std::max(1.0, average));
 }
 
@@ -73,16 +73,15 @@ class Client : public ClientMethod {
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
     select(broadcast, state);
-    privacy::DescentPlan plan =
-        descent_plan(context_, options_, shard.size(), context.release.participations,
-                     context_.spec.privacy->budget_of(context.release.client));
+    privacy::DescentPlan plan = descent_plan(context_, options_, shard.size(), context.release.participations,
+                                             context_.spec.privacy->budget_of(context.release.client));
     if (options_.quantile) plan.clip = find_tensor(broadcast.values, kClipName).item<double>();
-    privacy::Receipt receipt = context.release.ledger.spend(descent_.event(plan, context.release, kModel),
-                                                            context.release.participations);
+    privacy::Receipt receipt =
+        context.release.ledger.spend(descent_.event(plan, context.release, kModel), context.release.participations);
     StepResult result;
     trainer_.with_optimizer(context, [&](const std::function<void()>& update) {
-      auto trained = descent_.run(plan, std::move(receipt), context_.data.dataset.train, shard.train, context.release,
-                                  update);
+      auto trained =
+          descent_.run(plan, std::move(receipt), context_.data.dataset.train, shard.train, context.release, update);
       result.report = {trained.loss, trained.samples, !all_finite(trained.release.values())};
       if (!result.report.diverged) result.upload = std::move(trained.release);
     });
@@ -139,12 +138,13 @@ MethodEntry ldp_fedavg() {
           .make_client = [](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
             return std::make_unique<Client>(context);
           },
-          .make_server = [](const MethodContext& context) {
-            NamedTensors start = clone(initial_model(context)->shared_parameters());
-            const Options options = options_of(context.spec, read_options);
-            if (options.quantile) start.push_back({kClipName, at::scalar_tensor(options.clip, at::kDouble)});
-            return make_averaging_server_from(std::move(start));
-          }};
+          .make_server =
+              [](const MethodContext& context) {
+                NamedTensors start = clone(initial_model(context)->shared_parameters());
+                const Options options = options_of(context.spec, read_options);
+                if (options.quantile) start.push_back({kClipName, at::scalar_tensor(options.clip, at::kDouble)});
+                return make_averaging_server_from(std::move(start));
+              }};
 }
 
 }  // namespace sotto::methods

@@ -14,8 +14,8 @@ struct Loudness {
   std::string verdict;        // useful, marginal, drowned
 };
 
-// For releases with noise. `over_run` is the best case: real gradients are smaller than their bound and do not all agree,
-// so that learning needs it to be well below 1 (docs/privacy.md has the runs behind the thresholds).
+// For releases with noise. `over_run` is the best case: real gradients are smaller than their bound and do not all
+// agree, so that learning needs it to be well below 1 (docs/privacy.md has the runs behind the thresholds).
 Loudness loudness(const PlannedRelease& release);
 
 }  // namespace sotto::methods

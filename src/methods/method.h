@@ -106,10 +106,10 @@ struct ClientFacts {
 struct PlannedRelease {
   privacy::Event event = {};   // round and client are not set
   std::string how_often = {};  // for people: "once per participation"
-  int64_t times = 0;      // how many a client makes (or is part of) in the whole run
+  int64_t times = 0;           // how many a client makes (or is part of) in the whole run
 
-  // How loud the noise will be: it falls on `coordinates` numbers of a value whose norm is at most `bound`, and the model
-  // is moved by `summands` such values over the run, each with noise of its own.
+  // How loud the noise will be: it falls on `coordinates` numbers of a value whose norm is at most `bound`, and the
+  // model is moved by `summands` such values over the run, each with noise of its own.
   int64_t coordinates = 0;
   double bound = 0;
   double noise_stddev = 0;

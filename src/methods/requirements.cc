@@ -20,8 +20,9 @@ void require_no_batch_statistics(const models::Model& model) {
   for (const auto& module : model.modules()) {
     const auto* layer = dynamic_cast<const models::BatchNorm2d*>(module.get());
     if (layer != nullptr && layer->weight.requires_grad()) {
-      fail_user("BatchNorm mixes the records of a batch and keeps their statistics: set model.norm = \"group\", or "
-                "freeze the backbone");
+      fail_user(
+          "BatchNorm mixes the records of a batch and keeps their statistics: set model.norm = \"group\", or "
+          "freeze the backbone");
     }
   }
 }

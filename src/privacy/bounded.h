@@ -82,15 +82,15 @@ struct ClipRule {
   double bound = 0;
 };
 
-// Per-record vectors (every tensor is [records, …]): each record's vector is scaled to norm ≤ bound in every group, then
-// summed over records and divided by the public constant `divisor`. Δ = bound/divisor, twice that unless add-remove. A
-// record with a non-finite entry counts as zero. Unit: record.
+// Per-record vectors (every tensor is [records, …]): each record's vector is scaled to norm ≤ bound in every group,
+// then summed over records and divided by the public constant `divisor`. Δ = bound/divisor, twice that unless
+// add-remove. A record with a non-finite entry counts as zero. Unit: record.
 Bounded clip_each(Contribution&& per_record, const std::vector<ClipRule>& rules, double divisor, Adjacency adjacency,
                   Norm norm = Norm::kL2);
 
 // Anything else computed from a client's records, scaled to norm ≤ bound in every group. One record may change all of
-// it: Δ = 2·bound for records, whatever their adjacency; for whole clients bound (add-remove) or 2·bound. A group with a
-// non-finite entry becomes zero.
+// it: Δ = 2·bound for records, whatever their adjacency; for whole clients bound (add-remove) or 2·bound. A group with
+// a non-finite entry becomes zero.
 Bounded clip_whole(Contribution&& whole, const std::vector<ClipRule>& rules, const Neighbours& neighbours,
                    Norm norm = Norm::kL2);
 

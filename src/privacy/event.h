@@ -20,21 +20,21 @@ inline constexpr int64_t kEveryone = -1;
 
 struct Event {
   int64_t round = 0;
-  int64_t client = 0;        // or kEveryone
+  int64_t client = 0;             // or kEveryone
   std::string observer = {};      // who is the first to see it: server, clients, public
   std::string what = {};          // what was released: model, prototypes, …
   std::string mechanism = {};     // one of the names above
   std::string why_unproven = {};  // why no finite ε can be proven for it; empty if one can
 
-  double noise = 0;                // standard deviation (Gaussian) or scale (Laplace)
-  double sensitivity = 0;          // what one change moves, under `neighbours`, in the mechanism's norm
-  double claimed_multiplier = 0;   // noise / sensitivity as the method's paper has it; 0 = the true one
-  double sampling_rate = 1;        // each record (or client) takes part in a step with this probability (Poisson)
-  int64_t steps = 1;               // how often a record is touched
-  double slack = 0;                // δ lost to the finite precision of the noise
+  double noise = 0;               // standard deviation (Gaussian) or scale (Laplace)
+  double sensitivity = 0;         // what one change moves, under `neighbours`, in the mechanism's norm
+  double claimed_multiplier = 0;  // noise / sensitivity as the method's paper has it; 0 = the true one
+  double sampling_rate = 1;       // each record (or client) takes part in a step with this probability (Poisson)
+  int64_t steps = 1;              // how often a record is touched
+  double slack = 0;               // δ lost to the finite precision of the noise
   Neighbours neighbours = {};
   std::string generator = "none";  // secure, replay, none
-  std::string parameters = {};          // the mechanism's own, as JSON: groups, grids
+  std::string parameters = {};     // the mechanism's own, as JSON: groups, grids
 
   bool operator==(const Event&) const = default;
 };

@@ -114,7 +114,8 @@ bool Tally::within(const Tally& other) const {
       });
     });
   };
-  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) && slack_ <= other.slack_ * (1 + 1e-12) && renyi_only_ == other.renyi_only_ &&
+  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) && slack_ <= other.slack_ * (1 + 1e-12) &&
+         renyi_only_ == other.renyi_only_ &&
          std::includes(other.why_.begin(), other.why_.end(), why_.begin(), why_.end());
 }
 

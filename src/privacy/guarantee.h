@@ -43,8 +43,8 @@ class Tally {
   Pile proven_;
   Pile claimed_;
   double slack_ = 0;
-  // A discrete Gaussian's Rényi divergences are at most the Gaussian's, but that is all it shares with it: once there is
-  // one, everything is accounted for by Rényi divergences.
+  // A discrete Gaussian's Rényi divergences are at most the Gaussian's, but that is all it shares with it: once there
+  // is one, everything is accounted for by Rényi divergences.
   bool renyi_only_ = false;
   std::vector<std::string> why_;
 };

@@ -45,9 +45,8 @@ std::string unit_name(Unit unit) {
 }
 
 json to_json(const config::PrivacyOptions& terms) {
-  return {{"epsilon", terms.epsilon},     {"delta", terms.delta}, {"adjacency", terms.adjacency},
-          {"unit", terms.unit},           {"observer", terms.observer}, {"noise", terms.noise},
-          {"budgets", terms.budgets}};
+  return {{"epsilon", terms.epsilon},   {"delta", terms.delta}, {"adjacency", terms.adjacency}, {"unit", terms.unit},
+          {"observer", terms.observer}, {"noise", terms.noise}, {"budgets", terms.budgets}};
 }
 
 config::PrivacyOptions terms_from(const json& value) {
@@ -391,19 +390,16 @@ std::vector<Event> Ledger::kinds() const {
   const Statement query(database_, "SELECT DISTINCT observer, what, mechanism, why_unproven FROM releases");
   std::vector<Event> rows;
   while (query.next()) {
-    rows.push_back({.observer = query.text(0),
-                    .what = query.text(1),
-                    .mechanism = query.text(2),
-                    .why_unproven = query.text(3)});
+    rows.push_back(
+        {.observer = query.text(0), .what = query.text(1), .mechanism = query.text(2), .why_unproven = query.text(3)});
   }
   return rows;
 }
 
 std::map<int64_t, Tally> Ledger::tallies(const std::string& observer) const {
   const std::lock_guard lock(mutex_);
-  const Statement query(
-      database_, fmt::format("SELECT 0 AS round, {}, COUNT(*) FROM releases GROUP BY {}",
-                             std::string(kColumns).substr(7), std::string(kColumns).substr(7)));
+  const Statement query(database_, fmt::format("SELECT 0 AS round, {}, COUNT(*) FROM releases GROUP BY {}",
+                                               std::string(kColumns).substr(7), std::string(kColumns).substr(7)));
   std::map<int64_t, Tally> tallies;
   while (query.next()) {
     const Event event = query.event();

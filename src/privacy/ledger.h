@@ -40,8 +40,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes of
-  // the declared observer. Other terms than those the file holds are a UserError. variant = "paper" runs are held to
+  // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes
+  // of the declared observer. Other terms than those the file holds are a UserError. variant = "paper" runs are held to
   // what their paper claims to spend, all others to what can be proven; releases in the clear are outside any budget.
   void agree(const config::PrivacyOptions& terms, const std::string& variant);
   std::optional<config::PrivacyOptions> terms() const;
@@ -58,7 +58,8 @@ class Ledger {
   std::vector<Event> events() const;
   // The distinct kinds of release, whoever made them and when: only observer, what, mechanism and why_unproven are set.
   std::vector<Event> kinds() const;
-  // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own key.
+  // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own
+  // key.
   std::map<int64_t, Tally> tallies(const std::string& observer) const;
   // secure, replay, or none if nothing was noised.
   std::string generator() const;

@@ -1,7 +1,8 @@
 // What may leave a client.
 //
 //   Release            what a mechanism made of bounded values, paid for in the ledger. Only this folder makes one.
-//   Trusted<Bounded>   bounded values for a server that the config declares trusted: the server sees them, and makes the
+//   Trusted<Bounded>   bounded values for a server that the config declares trusted: the server sees them, and makes
+//   the
 //                      Release for everybody else.
 //   Upload             one or the other.
 //
@@ -67,8 +68,8 @@ class Trusted {
 
 class Upload {
  public:
-  Upload(Release release) : content_(std::move(release)) {}            // NOLINT(google-explicit-constructor)
-  Upload(Trusted<Bounded> trusted) : content_(std::move(trusted)) {}   // NOLINT(google-explicit-constructor)
+  Upload(Release release) : content_(std::move(release)) {}           // NOLINT(google-explicit-constructor)
+  Upload(Trusted<Bounded> trusted) : content_(std::move(trusted)) {}  // NOLINT(google-explicit-constructor)
 
   // What the server sees.
   const NamedTensors& values() const;

@@ -95,7 +95,8 @@ TEST_F(Privacy, AResumedRunSpendsNoMoreThanAnUnbrokenOne) {
   EXPECT_EQ(summary("again")["accuracy"], summary("whole")["accuracy"]);
 }
 
-// Secure noise is never drawn twice: rounds that are run again must be paid again, and there is no budget left for them.
+// Secure noise is never drawn twice: rounds that are run again must be paid again, and there is no budget left for
+// them.
 TEST_F(Privacy, ARepeatedSecureRunAbstainsInsteadOfOverspending) {
   local("secure.toml", "noise = \"secure\"\n");
   ASSERT_EQ(sotto("run secure.toml --out run --quiet").exit_code, 0);

@@ -169,8 +169,8 @@ TEST(FedAvg, AveragesByRecordCount) {
     NamedTensors values = clone(start);
     for (auto& value : values) value.value.fill_(client == 0 ? 2.0 : 6.0);
     values.push_back({methods::kRecordsName, at::scalar_tensor(weights[client], at::kDouble)});
-    server->accept(
-        privacy::in_the_clear(privacy::Contribution(std::move(values)), {.ledger = ledger, .round = 1, .client = client}, "model", "test"));
+    server->accept(privacy::in_the_clear(privacy::Contribution(std::move(values)),
+                                         {.ledger = ledger, .round = 1, .client = client}, "model", "test"));
   }
   const auto aggregate = [&](int64_t round) {
     return server->aggregate({{.ledger = ledger, .round = round, .client = privacy::kEveryone}, {}});

@@ -33,7 +33,8 @@ Last run(const Setup& setup, privacy::Ledger& ledger) {
 std::string config(const std::string& method, const std::string& privacy, const std::string& options = "",
                    const std::string& federation = "", int rounds = 10) {
   return fmt::format(
-      "rounds = {}\n[data]\nclients = 4\n[federation]\nbatch = 16\nlr = 0.2\n{}[privacy]\n{}[method]\nname = \"{}\"\n{}",
+      "rounds = {}\n[data]\nclients = 4\n[federation]\nbatch = 16\nlr = 0.2\n{}[privacy]\n{}[method]\nname = "
+      "\"{}\"\n{}",
       rounds, federation, privacy, method, options);
 }
 
@@ -65,7 +66,8 @@ TEST(LdpFedAvg, NoiseDrownsATinyBudget) {
   EXPECT_EQ(methods::loudness(setup.plan_for(0)[0]).verdict, "drowned");
 }
 
-// Disjoint batches: one epoch touches a record once, so twice the epochs cost √2 in noise; replacing costs twice adding.
+// Disjoint batches: one epoch touches a record once, so twice the epochs cost √2 in noise; replacing costs twice
+// adding.
 TEST(LdpFedAvg, NoiseFollowsTouchesAndAdjacency) {
   const auto stddev = [](const std::string& privacy, const std::string& federation) {
     return small_setup(config("ldp-fedavg", privacy, "", federation)).plan_for(0)[0].noise_stddev;
@@ -117,8 +119,8 @@ TEST(LdpFedAvg, ClientsMayHaveBudgetsOfTheirOwn) {
 }
 
 TEST(LdpFedAvg, AdaptiveClippingMovesTheBoundAndKeepsTheBudget) {
-  const auto setup = small_setup(
-      config("ldp-fedavg", kLocal, "clip = 50\nclipping = \"adaptive\"\nquantile_lr = 0.5\n"));
+  const auto setup =
+      small_setup(config("ldp-fedavg", kLocal, "clip = 50\nclipping = \"adaptive\"\nquantile_lr = 0.5\n"));
   privacy::Ledger ledger;
   const Last result = run(setup, ledger);
   const double clip = find_tensor(result.broadcast, "clip").item<double>();
@@ -144,8 +146,9 @@ TEST(DpFedAvg, TheServerSeesAllAndTheClientsAreProtected) {
 }
 
 TEST(DpFedAvg, LearnsAtAGenerousBudget) {
-  const auto setup = small_setup(config(
-      "dp-fedavg", "epsilon = 200\ndelta = 1e-3\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"clients\"\n"));
+  const auto setup = small_setup(
+      config("dp-fedavg",
+             "epsilon = 200\ndelta = 1e-3\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"clients\"\n"));
   privacy::Ledger ledger;
   EXPECT_GT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
 }

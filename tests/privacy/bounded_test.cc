@@ -18,7 +18,8 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 
 double norm_of(const Bounded& bounded) {
   double square = 0;
-  for (const auto& [name, value] : Access::values(bounded)) square += value.to(at::kDouble).square().sum().item<double>();
+  for (const auto& [name, value] : Access::values(bounded))
+    square += value.to(at::kDouble).square().sum().item<double>();
   return std::sqrt(square);
 }
 
@@ -43,15 +44,15 @@ TEST(ClipEach, ReplacingARecordCostsTwice) {
 
 TEST(ClipEach, TensorsOfAGroupAreClippedTogetherAndGroupsApart) {
   const at::Tensor a = at::tensor({3.0F}).reshape({1, 1}), b = at::tensor({4.0F}).reshape({1, 1});
-  const Bounded joint =
-      clip_each(records({{"a", a}, {"b", b}}), {{"both", 2, 1.0}}, 1.0, Adjacency::kAddRemove);
+  const Bounded joint = clip_each(records({{"a", a}, {"b", b}}), {{"both", 2, 1.0}}, 1.0, Adjacency::kAddRemove);
   EXPECT_NEAR(norm_of(joint), 1.0, 1e-5);
   const Bounded apart =
       clip_each(records({{"a", a}, {"b", b}}), {{"a", 1, 1.0}, {"b", 1, 1.0}}, 1.0, Adjacency::kAddRemove);
   EXPECT_NEAR(norm_of(apart), std::sqrt(2.0), 1e-5);
 }
 
-// One record, whatever it holds, moves the sum by no more than the sensitivity says: tried with records made to break it.
+// One record, whatever it holds, moves the sum by no more than the sensitivity says: tried with records made to break
+// it.
 TEST(ClipEach, NoRecordMovesTheSumByMoreThanItsSensitivity) {
   at::manual_seed(1);
   const at::Tensor others = at::randn({20, 50}) * 10;
@@ -59,8 +60,7 @@ TEST(ClipEach, NoRecordMovesTheSumByMoreThanItsSensitivity) {
     const at::Tensor with = at::cat({others, at::full({1, 50}, size)});
     const Bounded one = clip_each(records({{"x", with.clone()}}), {{"g", 1, 0.7}}, 5.0, Adjacency::kAddRemove);
     const Bounded other = clip_each(records({{"x", others.clone()}}), {{"g", 1, 0.7}}, 5.0, Adjacency::kAddRemove);
-    const double moved =
-        (Access::values(one)[0].value - Access::values(other)[0].value).norm().item<double>();
+    const double moved = (Access::values(one)[0].value - Access::values(other)[0].value).norm().item<double>();
     EXPECT_LE(moved, one.groups()[0].sensitivity * (1 + 0x1p-10)) << size;
   }
 }

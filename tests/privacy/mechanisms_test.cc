@@ -32,8 +32,8 @@ at::Tensor noise_of(const GroupwiseGaussian& mechanism, int64_t releases) {
     NamedTensors values;
     for (const Group& group : mechanism.groups()) values.push_back({group.name, at::zeros({group.coordinates})});
     Bounded bounded = Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
-    const Release release =
-        mechanism.randomise(std::move(bounded), ledger.spend(mechanism.event(context, kAddRecord, "x", "server")), source);
+    const Release release = mechanism.randomise(
+        std::move(bounded), ledger.spend(mechanism.event(context, kAddRecord, "x", "server")), source);
     std::vector<at::Tensor> parts;
     for (const auto& [name, value] : release.values()) parts.push_back(value);
     rows.push_back(at::cat(parts));
@@ -57,8 +57,7 @@ TEST(GroupwiseGaussian, OneGroupIsThePlainGaussian) {
 // Whatever the weights, the whole costs the multiplier asked for.
 TEST(GroupwiseGaussian, SpendsTheSameWhateverTheWeights) {
   const std::vector<Group> groups = {{"a", 1, 10, 1.0}, {"b", 1, 1000, 0.1}, {"c", 1, 1, 5.0}};
-  for (const std::vector<double>& weights :
-       {std::vector<double>{}, {1, 1, 1}, {0.9, 0.05, 0.05}, {1e-6, 1, 1e3}}) {
+  for (const std::vector<double>& weights : {std::vector<double>{}, {1, 1, 1}, {0.9, 0.05, 0.05}, {1e-6, 1, 1e3}}) {
     const auto mechanism = GroupwiseGaussian::calibrated(3.0, groups, weights);
     EXPECT_GE(mechanism.noise_multiplier(), 3.0);
     EXPECT_LT(mechanism.noise_multiplier(), 3.0 * 1.003);
@@ -76,8 +75,7 @@ TEST(GroupwiseGaussian, DefaultWeightsHaveTheLeastNoiseEnergy) {
 }
 
 TEST(GroupwiseGaussian, EachGroupGetsItsOwnNoiseIndependently) {
-  const auto mechanism =
-      GroupwiseGaussian::calibrated(1.0, {{"a", 1, 500, 1.0}, {"b", 1, 500, 0.1}}, {0.5, 0.5});
+  const auto mechanism = GroupwiseGaussian::calibrated(1.0, {{"a", 1, 500, 1.0}, {"b", 1, 500, 0.1}}, {0.5, 0.5});
   const at::Tensor noise = noise_of(mechanism, 60);
   const at::Tensor a = noise.narrow(1, 0, 500), b = noise.narrow(1, 500, 500);
   EXPECT_NEAR(stddev(a), mechanism.noise_stddev(0), 0.03 * mechanism.noise_stddev(0));
@@ -139,8 +137,8 @@ TEST(LaplaceTopK, FindsTheLargestScoresWhenNoiseIsSmallAndCostsEpsilon) {
   EXPECT_NEAR(mechanism.scale(), 2 * 2 * 1.0 / 1000.0, 1e-4);
   NoiseSource source = context.noise_source("test");
   const Event event = mechanism.event(context, {}, "set", "server");
-  const Release release =
-      mechanism.randomise(clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0), ledger.spend(event), source);
+  const Release release = mechanism.randomise(clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0),
+                                              ledger.spend(event), source);
   EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({1, 4}, at::kLong)));
   Tally tally;
   tally.add(event);
@@ -199,7 +197,8 @@ TEST(Counts, ReleaseEveryClassWithIntegerNoise) {
 TEST(Counts, ArePublicWhenLabelsAre) {
   Ledger ledger;
   const ReleaseContext context{.ledger = ledger};
-  Bounded counts = count_each(Contribution({{"labels", at::tensor({1, 1}, at::kLong)}}), 2, Adjacency::kReplaceSameLabel);
+  Bounded counts =
+      count_each(Contribution({{"labels", at::tensor({1, 1}, at::kLong)}}), 2, Adjacency::kReplaceSameLabel);
   const DiscreteGaussian mechanism(counts.groups()[0], 1.0);
   NoiseSource source = context.noise_source("test");
   const Event event = mechanism.event(context, {Adjacency::kReplaceSameLabel, Unit::kRecord}, "counts", "server");

@@ -61,8 +61,8 @@ static_assert(!std::is_copy_constructible_v<Receipt>);
 TEST(InTheClear, ReleasesTheValuesAndSaysWhyInTheLedger) {
   Ledger ledger;
   const at::Tensor value = at::arange(4, at::kFloat);
-  const Release release =
-      in_the_clear(Contribution({{"weight", value}}), {.ledger = ledger, .round = 3, .client = 7}, "model", "a baseline without privacy");
+  const Release release = in_the_clear(Contribution({{"weight", value}}), {.ledger = ledger, .round = 3, .client = 7},
+                                       "model", "a baseline without privacy");
   EXPECT_TRUE(at::equal(release.values()[0].value, value));
   ASSERT_EQ(ledger.events().size(), 1U);
   const Event event = ledger.events()[0];

@@ -79,8 +79,8 @@ double calibrate(const CalibrationTarget& target, const Step& shape, int64_t cou
       if (low < std::log(kLeast)) return std::exp(high);
     }
   }
-  // In ln ε against ln z the relation is nearly straight. The certified curve has steps of its own tolerance; the answer
-  // is always the side on which the method itself agrees.
+  // In ln ε against ln z the relation is nearly straight. The certified curve has steps of its own tolerance; the
+  // answer is always the side on which the method itself agrees.
   const auto excess = [&](double log_multiplier) {
     const double epsilon = std::clamp(spent(std::exp(log_multiplier)), 1e-300, kTooMuch);
     const double value = std::log(epsilon / target.epsilon);

@@ -212,7 +212,8 @@ class Engine {
   }
 
   double tail_mass(double log_delta) const {
-    return std::exp(std::max(log_delta, kLeastLogDelta) + kLogTailShare - std::log(static_cast<double>(total_count(steps_))));
+    return std::exp(std::max(log_delta, kLeastLogDelta) + kLogTailShare -
+                    std::log(static_cast<double>(total_count(steps_))));
   }
 
   std::vector<CountedGrid> grids(double spacing, double tail, Direction direction) const {

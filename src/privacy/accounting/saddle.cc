@@ -17,8 +17,8 @@ constexpr double kMostTilt = 1e12;
 constexpr double kNegligible = -30;
 constexpr int kMostTerms = 200'000;
 
-// How far apart the terms of the trapezoidal sum may be: sums at spacing 2π/period add the values of the tilted curve at
-// multiples of the period, which fall at least like e^{-λ·period} below ε and like the tail above it.
+// How far apart the terms of the trapezoidal sum may be: sums at spacing 2π/period add the values of the tilted curve
+// at multiples of the period, which fall at least like e^{-λ·period} below ε and like the tail above it.
 double period_of(const ComposedLoss& loss, double epsilon, double tilt, double log_delta) {
   const Cumulant tilted = loss.cumulant(tilt);
   const double by_decay = (-kNegligible - log_delta) / tilt;
@@ -55,7 +55,8 @@ void ComposedLoss::prepare(double tilt, double frequency) const {
   if (tilt > max_tilt_) max_tilt_ = 2 * tilt + 1;
   if (frequency > max_frequency_) max_frequency_ = frequency;
   nodes_.clear();
-  for (const Steps& entry : steps_) nodes_.push_back(loss_nodes(entry.step, direction_, {max_tilt_, max_frequency_, tail_mass_}));
+  for (const Steps& entry : steps_)
+    nodes_.push_back(loss_nodes(entry.step, direction_, {max_tilt_, max_frequency_, tail_mass_}));
 }
 
 Cumulant ComposedLoss::cumulant(double tilt) const {

@@ -25,15 +25,16 @@ int64_t steps_per_epoch(const DescentPlan& plan) {
   return static_cast<int64_t>(std::ceil(1.0 / plan.rate - 1e-9));
 }
 
-// Positions into the client's records, step after step of one epoch. Who is in a Poisson batch is as secret as the noise;
-// disjoint batches may be known.
+// Positions into the client's records, step after step of one epoch. Who is in a Poisson batch is as secret as the
+// noise; disjoint batches may be known.
 class Batches {
  public:
   Batches(const DescentPlan& plan, int64_t records, const ReleaseContext& context)
       : plan_(plan),
         records_(records),
         secret_(context.noise_source("batches")),
-        order_(context.seed, "batch-order", static_cast<uint64_t>(context.round), static_cast<uint64_t>(context.client)) {}
+        order_(context.seed, "batch-order", static_cast<uint64_t>(context.round),
+               static_cast<uint64_t>(context.client)) {}
 
   std::vector<at::Tensor> next_epoch() {
     if (plan_.sampling == Sampling::kPoisson) {
@@ -93,8 +94,8 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
 }
 
 Event NoisyDescent::event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const {
-  Event event = mechanism(plan, plan.clip)
-                    .event(context, plan.neighbours, what, "server", plan.touches(), plan.steps());
+  Event event =
+      mechanism(plan, plan.clip).event(context, plan.neighbours, what, "server", plan.touches(), plan.steps());
   event.sampling_rate = plan.sampling == Sampling::kPoisson ? plan.rate : 1.0;
   return event;
 }
@@ -134,8 +135,8 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
   }
   NamedTensors released = clone(model_.shared_parameters());
   if (plan.quantile) released.push_back({kClipName, at::scalar_tensor(clip, at::kDouble)});
-  return {Access::release(std::move(released), std::move(receipt)), loss / static_cast<double>(std::max<int64_t>(samples, 1)),
-          samples};
+  return {Access::release(std::move(released), std::move(receipt)),
+          loss / static_cast<double>(std::max<int64_t>(samples, 1)), samples};
 }
 
 }  // namespace sotto::privacy

@@ -1,8 +1,8 @@
 // DP-SGD as one mechanism: many noisy steps, one release.
 //
 // Every step clips each record's gradient, sums, adds Gaussian noise and hands the result to an optimiser. Whatever is
-// computed from noisy gradients and public values is post-processing, so the trained parameters are the release, and the
-// ledger has one row for it: the step's event × how often a record is touched.
+// computed from noisy gradients and public values is post-processing, so the trained parameters are the release, and
+// the ledger has one row for it: the step's event × how often a record is touched.
 //
 // The parameters at the start must be public or made of releases (a broadcast; a personal head that was itself trained
 // this way). A head trained without noise on the same records would make every gradient depend on every record, and the

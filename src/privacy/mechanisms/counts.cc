@@ -5,6 +5,7 @@
 #include "privacy/noise/discrete.h"
 
 #include <ATen/ATen.h>
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Noisy counts: integers with exact discrete Gaussian noise.
 //
-// Satisfies Δ²/2σ²-zCDP (Canonne, Kamath, Steinke, NeurIPS 2020), which is what the ledger charges; a value divided by a
-// grid step and rounded is a count too. Every class is released, whether anybody holds it or not.
+// Satisfies Δ²/2σ²-zCDP (Canonne, Kamath, Steinke, NeurIPS 2020), which is what the ledger charges; a value divided by
+// a grid step and rounded is a count too. Every class is released, whether anybody holds it or not.
 #pragma once
 
 #include "privacy/release.h"

@@ -3,8 +3,8 @@
 // If one change moves group g by at most Δ_g and its noise has standard deviation s_g per coordinate, the whole release
 // costs exactly what one Gaussian of multiplier z costs, 1/z² = Σ_g (Δ_g/s_g)². One group is the plain Gaussian.
 //
-// Values and noise live on a grid per group (see noise/grid.h), for which Δ_g is charged; a further 1/1024 of Δ_g covers
-// the rounding of sums that were computed in floats.
+// Values and noise live on a grid per group (see noise/grid.h), for which Δ_g is charged; a further 1/1024 of Δ_g
+// covers the rounding of sums that were computed in floats.
 #pragma once
 
 #include "privacy/noise/gaussian.h"

@@ -6,6 +6,7 @@
 #include "privacy/noise/laplace.h"
 
 #include <ATen/ATen.h>
+
 #include <nlohmann/json.hpp>
 
 namespace sotto::privacy {
@@ -30,8 +31,8 @@ Event laplace_event(const ReleaseContext& context, const Neighbours& neighbours,
 LaplaceMechanism::LaplaceMechanism(Group group, double scale)
     : group_(std::move(group)),
       grid_(laplace_grid(scale, group_.sensitivity * kRounding, static_cast<size_t>(group_.coordinates))),
-      sensitivity_(charged_l1_sensitivity(grid_, group_.sensitivity * kRounding,
-                                          static_cast<size_t>(group_.coordinates))) {}
+      sensitivity_(
+          charged_l1_sensitivity(grid_, group_.sensitivity * kRounding, static_cast<size_t>(group_.coordinates))) {}
 
 Event LaplaceMechanism::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
                               std::string observer) const {
@@ -53,8 +54,7 @@ Release LaplaceMechanism::randomise(Bounded&& bounded, Receipt receipt, NoiseSou
   return Access::release(std::move(values), std::move(receipt));
 }
 
-LaplaceTopK::LaplaceTopK(int64_t scores, double high, int64_t k, double epsilon)
-    : scores_(scores), high_(high), k_(k) {
+LaplaceTopK::LaplaceTopK(int64_t scores, double high, int64_t k, double epsilon) : scores_(scores), high_(high), k_(k) {
   if (k < 1 || k > scores) fail_user("cannot choose the top {} of {} scores", k, scores);
   if (!(epsilon > 0) || !(high > 0)) fail_user("choosing the top {} needs a positive ε and score range", k);
   // Scores are clamped one by one, so that nothing was summed; the grid moves each by itself.

@@ -11,9 +11,9 @@
 namespace sotto::privacy {
 
 struct QuantileOptions {
-  double quantile = 0.5;        // the share of norms that should be below the bound
-  double learning_rate = 0.2;   // of the bound's logarithm
-  double relative_noise = 0.05; // wanted standard deviation of the noisy share
+  double quantile = 0.5;         // the share of norms that should be below the bound
+  double learning_rate = 0.2;    // of the bound's logarithm
+  double relative_noise = 0.05;  // wanted standard deviation of the noisy share
 };
 
 // Keys quantile, quantile_lr, quantile_noise.
