@@ -24,6 +24,7 @@ using nlohmann::json;
 constexpr const char* kConfig = "config.toml";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kSummary = "summary.json";
+constexpr const char* kLedgerHead = "ledger.head";
 constexpr const char* kBroadcastPrefix = "broadcast/";
 constexpr const char* kServerPrefix = "server/";
 
@@ -87,6 +88,12 @@ std::optional<json> RunReader::summary() const {
   json value = json::parse(read_file(folder_ / kSummary), nullptr, false);
   if (value.is_discarded()) fail_user("{} is damaged; delete it and resume the run", (folder_ / kSummary).string());
   return value;
+}
+
+std::optional<std::string> RunReader::ledger_head() const {
+  if (!fs::exists(folder_ / kLedgerHead)) return std::nullopt;
+  const std::string line = read_file(folder_ / kLedgerHead);
+  return line.substr(0, line.find('\n'));
 }
 
 std::optional<federation::Checkpoint> RunReader::last_checkpoint(const std::string& config_hash) const {
@@ -188,6 +195,7 @@ fs::path RunDirectory::ledger_file() const {
 
 json RunDirectory::finish(const privacy::Ledger& ledger) {
   const json summary = make_summary(spec_, RunReader(folder_).rounds(), ledger);
+  write_file_atomically(folder_ / kLedgerHead, ledger.head() + "\n");
   write_file_atomically(folder_ / kSummary, summary.dump(2) + "\n");
   return summary;
 }

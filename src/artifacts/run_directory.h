@@ -3,6 +3,7 @@
 //   config.toml              the resolved settings
 //   metrics.jsonl            a line a round
 //   ledger.sqlite            a row a release
+//   ledger.head              the last link of the ledger's chain when the run was finished
 //   checkpoints/             the server's side after the last checkpointed round
 //   state/                   clients' personal state of the same round
 //   uploads/                 recorded uploads, if asked for: round_R/client_C.safetensors
@@ -33,6 +34,8 @@ class RunReader {
   std::vector<nlohmann::json> rounds() const;
   // Absent while the run is not finished.
   std::optional<nlohmann::json> summary() const;
+  // The ledger's last link as the finished run recorded it.
+  std::optional<std::string> ledger_head() const;
   // The last checkpoint, if any. One that belongs to another config is a UserError.
   std::optional<federation::Checkpoint> last_checkpoint(const std::string& config_hash) const;
 

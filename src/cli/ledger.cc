@@ -238,7 +238,13 @@ void verify(const LedgerOptions& options) {
   check_budgets(run);
   const json section = artifacts::privacy_section(run.spec, run.ledger);
   const auto summary = run.reader.summary();
-  if (summary) check_summary((*summary)["privacy"], section);
+  if (summary) {
+    check_summary((*summary)["privacy"], section);
+    if (run.reader.ledger_head() != run.ledger.head()) {
+      fail_user("the ledger of {} is not the one its run finished with: ledger.head holds another last link",
+                options.run);
+    }
+  }
   const json value = {{"run", options.run},
                       {"rows", run.ledger.rows()},
                       {"chain", "intact"},

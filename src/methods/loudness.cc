@@ -5,8 +5,8 @@
 namespace sotto::methods {
 namespace {
 
-constexpr double kUseful = 0.05;
-constexpr double kMarginal = 0.3;
+constexpr double kUseful = 0.1;
+constexpr double kMarginal = 0.5;
 
 }  // namespace
 
