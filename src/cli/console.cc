@@ -31,6 +31,18 @@ std::string epsilon(const json& value) {
                      value["median"].get<double>(), value["max"].get<double>());
 }
 
+// What is claimed and proven against one observer.
+std::string guarantee(const json& row) {
+  const auto observer = row["observer"].get<std::string>();
+  if (!row["proven_epsilon"].is_null()) {
+    return fmt::format("claimed ε {}, proven ε {} against the {}", epsilon(row["claimed_epsilon"]),
+                       epsilon(row["proven_epsilon"]), observer);
+  }
+  const std::string claimed =
+      row["claimed_epsilon"].is_null() ? "" : fmt::format("claimed ε {}, ", epsilon(row["claimed_epsilon"]));
+  return fmt::format("{}no guarantee against the {}: {}", claimed, observer, row["why_unproven"].get<std::string>());
+}
+
 }  // namespace
 
 ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done)
@@ -77,12 +89,10 @@ std::string describe_summary(const json& summary) {
   }
   text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n",
                       summary["samples_per_second"].get<double>(), summary["seconds"].get<double>());
-  if (privacy["proven_epsilon"].is_null()) {
-    text += fmt::format("privacy       no guarantee against the {}: {}\n", privacy["observer"].get<std::string>(),
-                        privacy["why_unproven"].get<std::string>());
-  } else {
-    text += fmt::format("privacy       claimed ε {}, proven ε {} against the {}\n", epsilon(privacy["claimed_epsilon"]),
-                        epsilon(privacy["proven_epsilon"]), privacy["observer"].get<std::string>());
+  text += "privacy       " + guarantee(privacy) + "\n";
+  for (const json& other : privacy["observers"]) {
+    if (other["observer"] == privacy["observer"] || other["proven_epsilon"] == privacy["proven_epsilon"]) continue;
+    text += "              " + guarantee(other) + "\n";
   }
   return text;
 }

@@ -130,6 +130,33 @@ TEST(Laplace, HasItsScaleAndCostsItsEpsilon) {
   EXPECT_GT(tally.proven(1e-9), 0.49);
 }
 
+// Reference values: one-shot scales 2kH/ε for 20 selections out of one budget, and the noise of a group of share ρ
+// with weight ω against isotropic noise, ρ/ω and (1-ρ)/(1-ω).
+TEST(ReferenceValues, TopKScales) {
+  EXPECT_NEAR(LaplaceTopK(512, 0.1, 103, 0.1 / 20).scale(), 4120.0, 4120.0 * 2e-3);
+  EXPECT_NEAR(LaplaceTopK(192, 0.1, 58, 1.0 / 20).scale(), 232.0, 232.0 * 2e-3);
+  EXPECT_NEAR(LaplaceTopK(64, 1.0, 7, 50.0).scale(), 0.28, 0.28 * 2e-3);
+  EXPECT_GE(LaplaceTopK(64, 1.0, 7, 50.0).scale(), 0.28);
+}
+
+TEST(ReferenceValues, GroupNoiseAgainstIsotropicNoise) {
+  struct Row {
+    double share, weight, first, second;
+  };
+  constexpr int64_t kCoordinates = 10000;
+  for (const Row& row : {Row{0.05, 0.813394503136629, 0.0614707866935, 5.09095399636},
+                         Row{0.05, 0.186605496863371, 0.267944947177, 1.16794494718},
+                         Row{0.05, 0.314519859138756, 0.158972473589, 1.38588989435}, Row{0.05, 0.05, 1.0, 1.0}}) {
+    const auto count = static_cast<int64_t>(row.share * kCoordinates);
+    const auto mechanism = GroupwiseGaussian::calibrated(
+        2.0, {{"a", 1, count, std::sqrt(row.share)}, {"b", 1, kCoordinates - count, std::sqrt(1 - row.share)}},
+        {row.weight, 1 - row.weight});
+    const double isotropic = GroupwiseGaussian::calibrated(2.0, {{"all", 1, kCoordinates, 1.0}}).noise_stddev(0);
+    EXPECT_NEAR(std::pow(mechanism.noise_stddev(0) / isotropic, 2) / row.first, 1.0, 1e-6);
+    EXPECT_NEAR(std::pow(mechanism.noise_stddev(1) / isotropic, 2) / row.second, 1.0, 1e-6);
+  }
+}
+
 TEST(LaplaceTopK, FindsTheLargestScoresWhenNoiseIsSmallAndCostsEpsilon) {
   Ledger ledger;
   const ReleaseContext context{.ledger = ledger};
