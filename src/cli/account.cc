@@ -99,8 +99,9 @@ void add_account(CLI::App& program) {
   question.add_compose(*command);
   command->add_flag("--batch", options->batch, "Answer one JSON object a line from standard input");
   add_output_options(*command, options->output, "Print the answer as JSON");
-  add_example(*command,
-              "sotto account --noise-multiplier 1 --sampling-rate 0.01 --adjacency add-remove --steps 10000 --delta 1e-5");
+  add_example(
+      *command,
+      "sotto account --noise-multiplier 1 --sampling-rate 0.01 --adjacency add-remove --steps 10000 --delta 1e-5");
   command->callback([options] { account(*options); });
 }
 

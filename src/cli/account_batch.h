@@ -7,8 +7,8 @@
 
 namespace sotto::cli {
 
-// Answers in the order of the questions, several at a time. A UserError of `answer`, or a line that is not JSON, becomes
-// `refusal` with the reason added; the rest goes on.
+// Answers in the order of the questions, several at a time. A UserError of `answer`, or a line that is not JSON,
+// becomes `refusal` with the reason added; the rest goes on.
 void run_batch(const nlohmann::json& refusal, const std::function<nlohmann::json(const nlohmann::json&)>& answer);
 
 }  // namespace sotto::cli

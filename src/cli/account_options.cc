@@ -49,7 +49,8 @@ json QuestionOptions::question() const {
     }
     char* end = nullptr;
     const double value = std::strtod(entry->value.c_str(), &end);
-    if (end == entry->value.c_str() || *end != '\0') fail_user("{} must be a number, not '{}'", entry->key, entry->value);
+    if (end == entry->value.c_str() || *end != '\0')
+      fail_user("{} must be a number, not '{}'", entry->key, entry->value);
     result[entry->key] = value;
   }
   if (!compose_.empty()) result["compose"] = read_events(compose_);

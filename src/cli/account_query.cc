@@ -63,8 +63,9 @@ Step shape_of(const json& object) {
   const auto adjacency = text(object, "adjacency");
   if (adjacency && *adjacency != "any") step.adjacency = privacy::adjacency_from_text(*adjacency);
   if (step.sampling_rate != 1 && (!adjacency || *adjacency == "any")) {
-    fail_user("sampling amplifies under a stated adjacency only: give adjacency add-remove, replace or "
-              "replace-same-label");
+    fail_user(
+        "sampling amplifies under a stated adjacency only: give adjacency add-remove, replace or "
+        "replace-same-label");
   }
   return step;
 }
@@ -78,7 +79,8 @@ privacy::Steps event_of(const json& object) {
   } else {
     const auto epsilon = number(object, "step_epsilon");
     if (!epsilon && !multiplier) fail_user("a {} step needs step_epsilon", privacy::to_text(step.kind));
-    if (!epsilon && !(*multiplier > 0)) fail_user("the noise multiplier must be a finite number above 0, not {}", *multiplier);
+    if (!epsilon && !(*multiplier > 0))
+      fail_user("the noise multiplier must be a finite number above 0, not {}", *multiplier);
     step.epsilon = epsilon ? *epsilon : 1 / *multiplier;
   }
   if (step.kind == Step::Kind::kApproximate) {
@@ -183,7 +185,8 @@ json answer(const AccountQuery& query) {
   json result = {{"method", privacy::to_text(method)}, {"adjacency", query.adjacency}};
   if (query.delta) {
     const double epsilon = accountant->epsilon(*query.delta);
-    if (!std::isfinite(epsilon)) fail_user("there is no finite epsilon at delta {} by {}", *query.delta, to_text(method));
+    if (!std::isfinite(epsilon))
+      fail_user("there is no finite epsilon at delta {} by {}", *query.delta, to_text(method));
     result["epsilon"] = epsilon;
     result["delta"] = *query.delta;
   } else {

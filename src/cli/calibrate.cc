@@ -62,7 +62,8 @@ void add_calibrate(CLI::App& program) {
   question.add_compose(*command);
   command->add_flag("--batch", options->batch, "Answer one JSON object a line from standard input");
   add_output_options(*command, options->output, "Print the answer as JSON");
-  add_example(*command, "sotto calibrate --epsilon 1 --delta 1e-5 --steps 1000 --sampling-rate 0.01 --adjacency add-remove");
+  add_example(*command,
+              "sotto calibrate --epsilon 1 --delta 1e-5 --steps 1000 --sampling-rate 0.01 --adjacency add-remove");
   command->callback([options] { calibrate(*options); });
 }
 

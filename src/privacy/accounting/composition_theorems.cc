@@ -81,7 +81,8 @@ double zcdp_log_delta(std::span<const Steps> steps, double epsilon) {
 
 double classical_epsilon(std::span<const Steps> steps, double delta) {
   const double epsilon = std::sqrt(2 * std::log(1.25 / delta)) / classical_multiplier(steps) * kUp;
-  if (epsilon > 1) fail_user("the classical rule is proved for epsilon up to 1 only; here it would claim {:.6g}", epsilon);
+  if (epsilon > 1)
+    fail_user("the classical rule is proved for epsilon up to 1 only; here it would claim {:.6g}", epsilon);
   return epsilon;
 }
 

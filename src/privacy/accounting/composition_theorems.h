@@ -20,8 +20,8 @@ double classical_log_delta(std::span<const Steps> steps, double epsilon);
 double basic_epsilon(std::span<const Steps> steps, double delta);
 
 // Advanced composition for steps of different strength (Kairouz, Oh and Viswanath 2017, theorem 3.5, second bound):
-// (ε, 1 - (1-δ')Π(1-δ_i)) with ε = Σ ε_i (e^{ε_i}-1)/(e^{ε_i}+1) + √(2 ln(1/δ') Σ ε_i²), or basic composition where that
-// is less. Half of what is left of δ goes to the steps with a curve, if there are any.
+// (ε, 1 - (1-δ')Π(1-δ_i)) with ε = Σ ε_i (e^{ε_i}-1)/(e^{ε_i}+1) + √(2 ln(1/δ') Σ ε_i²), or basic composition where
+// that is less. Half of what is left of δ goes to the steps with a curve, if there are any.
 double advanced_epsilon(std::span<const Steps> steps, double delta);
 
 }  // namespace sotto::privacy

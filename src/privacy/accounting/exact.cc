@@ -44,7 +44,8 @@ long double log_delta_unsampled(const Step& step, long double epsilon) {
   const long double pure =
       epsilon >= highest ? -kInfinity : log_one_minus_exp(epsilon - highest) - std::log1p(std::exp(-highest));
   if (step.kind == Step::Kind::kPure) return pure;
-  return log_add(std::log(static_cast<long double>(step.delta)), std::log1p(-static_cast<long double>(step.delta)) + pure);
+  return log_add(std::log(static_cast<long double>(step.delta)),
+                 std::log1p(-static_cast<long double>(step.delta)) + pure);
 }
 
 // The two directions of Poisson sampling under add-remove, from the curve H of the symmetric pair that is sampled:
@@ -149,9 +150,7 @@ double exact_epsilon(std::span<const Steps> steps, double delta) {
   const double log_delta = std::log(delta);
   if (all_unsampled_gaussians(all)) return gaussian_epsilon(gaussian_mu_of(all), std::nextafter(log_delta, -1e300));
   const long double target = log_delta - std::abs(log_delta) * 3e-16L - relative_error(all);
-  const auto excess = [&](long double epsilon) {
-    return std::max(unrounded_log_delta(all, epsilon), -1e30L) - target;
-  };
+  const auto excess = [&](long double epsilon) { return std::max(unrounded_log_delta(all, epsilon), -1e30L) - target; };
   if (excess(0) <= 0) return 0;
   long double high = 1e-6L;
   const long double most = static_cast<long double>(all.front().count) * largest_loss(all.front().step);

@@ -133,9 +133,11 @@ void add_density(Builder& builder, const BaseLoss& base, double q, const LossRan
       low_end = high_end;
       continue;
     }
-    const double slope = base.gaussian ? std::max(std::abs(from / base.mu - base.mu / 2),
-                                                  std::abs(to / base.mu - base.mu / 2)) / base.mu + 1 / base.mu
-                                       : 1;
+    const double slope =
+        base.gaussian
+            ? std::max(std::abs(from / base.mu - base.mu / 2), std::abs(to / base.mu - base.mu / 2)) / base.mu +
+                  1 / base.mu
+            : 1;
     Ends excess;
     if (std::isinf(low_end)) {
       // The cell begins below ln(1-q), where no loss lies.
@@ -143,7 +145,8 @@ void add_density(Builder& builder, const BaseLoss& base, double q, const LossRan
       excess = integrate(
           [&](double t) {
             const double log_p = base.log_density(t);
-            return Ends{exp_times_expm1(log_q + log_p, high_end - t), std::exp(log_q + log_p) + surplus * std::exp(log_p - t)};
+            return Ends{exp_times_expm1(log_q + log_p, high_end - t),
+                        std::exp(log_q + log_p) + surplus * std::exp(log_p - t)};
           },
           from, to, slope + 1);
     } else {
@@ -166,9 +169,8 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
   const LossRange range = base_range(step, base, tail_mass);
   Builder builder(h, sampled_loss(range.low, q), sampled_loss(range.high, q));
   LossGrid& grid = builder.grid();
-  grid.position_error =
-      8 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
-      std::max(std::abs(sampled_loss(range.low, q)), std::abs(sampled_loss(range.high, q)));
+  grid.position_error = 8 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
+                        std::max(std::abs(sampled_loss(range.low, q)), std::abs(sampled_loss(range.high, q)));
   if (base.has_density) add_density(builder, base, q, range);
   for (const BaseLoss::Atom& atom : base.atoms) {
     if (is_mirrored(step) && atom.loss < 0) continue;
@@ -204,7 +206,10 @@ LossGrid discretise_replaced(const Step& step, double h, double tail_mass) {
     const double y = 2 * to / pair.mu();
     const double rate = 2 + (2 / pair.mu()) * (y + pair.mu() / 2 + 1);
     const Ends excess = integrate(
-        [&](double s) { return Ends{pair.excess(s, high_end), pair.excess(s, low_end)}; }, from, to, rate);
+        [&](double s) {
+          return Ends{pair.excess(s, high_end), pair.excess(s, low_end)};
+        },
+        from, to, rate);
     builder.add_cell(k, excess, to);
     from = to;
     low_end = high_end;

@@ -2,8 +2,8 @@
 //
 // The mass of every cell [kh, (k+1)h] is put on its two ends so that the P-mass and the Q-mass of the cell are both
 // kept. The hockey-stick curve of the result, as a function of e^ε, is the chord interpolation of the true convex curve
-// at the points e^{kh}: nowhere below it, equal on the grid, and no curve with losses on the grid is lower. The error is
-// second order in h. Both masses at an end are integrals of positive functions by Gauss-Legendre quadrature, so they
+// at the points e^{kh}: nowhere below it, equal on the grid, and no curve with losses on the grid is lower. The error
+// is second order in h. Both masses at an end are integrals of positive functions by Gauss-Legendre quadrature, so they
 // carry relative errors only, and are inflated by a bound on them.
 #pragma once
 

@@ -96,8 +96,8 @@ void require_valid(std::span<const Steps> steps) {
     }
     if (!entry.step.sampled()) continue;
     if (sampled != nullptr && sampled->adjacency != entry.step.adjacency) {
-      fail_user("sampled steps under {} and under {} do not compose: state one adjacency",
-                to_text(sampled->adjacency), to_text(entry.step.adjacency));
+      fail_user("sampled steps under {} and under {} do not compose: state one adjacency", to_text(sampled->adjacency),
+                to_text(entry.step.adjacency));
     }
     sampled = &entry.step;
   }
@@ -108,7 +108,8 @@ void require_valid_delta(double delta) {
 }
 
 void require_valid_epsilon(double epsilon) {
-  if (!(std::isfinite(epsilon) && epsilon >= 0)) fail_user("epsilon must be a finite number, 0 or more, not {}", epsilon);
+  if (!(std::isfinite(epsilon) && epsilon >= 0))
+    fail_user("epsilon must be a finite number, 0 or more, not {}", epsilon);
 }
 
 std::vector<Steps> merged(std::span<const Steps> steps) {

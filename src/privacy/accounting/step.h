@@ -34,8 +34,7 @@ struct Step {
 
   bool operator==(const Step&) const = default;
 
-  static Step gaussian(double noise_multiplier, double sampling_rate = 1,
-                       Adjacency adjacency = Adjacency::kAddRemove);
+  static Step gaussian(double noise_multiplier, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step laplace(double noise_multiplier, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step pure(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step approximate(double epsilon, double delta, double sampling_rate = 1,

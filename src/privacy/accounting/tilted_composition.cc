@@ -41,7 +41,7 @@ void for_each_tilted(const LossGrid& grid, double tilt, double scale, const F& t
 Tilted log_moment(const LossGrid& grid, double tilt) {
   double highest = -kInfinity;  // any scale near the largest will do
   const size_t stride = grid.mass.size() / 4096 + 1;
-  for (size_t i = 0; i < grid.mass.size(); i += grid.mass[i] > 0 ? stride : 1) {
+  for (size_t i = 0; i<grid.mass.size(); i += grid.mass[i]> 0 ? stride : 1) {
     const double loss = static_cast<double>(grid.first + static_cast<int64_t>(i)) * grid.spacing;
     if (grid.mass[i] > 0) highest = std::max(highest, tilt * loss + std::log(grid.mass[i]));
   }
@@ -163,7 +163,8 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   rounding_ = 1.001 * (pointwise * weights + fourier.relative_error() * norm * std::sqrt(weight_squares));
   const double bottom = static_cast<double>(first_) * spacing_;
   const double top = bottom + static_cast<double>(size) * spacing_;
-  log_scale_ = log_moments - tilt_ * bottom + relative_error + kUnit * (std::abs(log_moments) + tilt_ * std::abs(bottom));
+  log_scale_ =
+      log_moments - tilt_ * bottom + relative_error + kUnit * (std::abs(log_moments) + tilt_ * std::abs(bottom));
   const double above_window =
       log_above - window.chernoff_tilt * top + 4 * kUnit * (std::abs(log_above) + window.chernoff_tilt * std::abs(top));
   log_added_ = log_add(std::log(revealed), above_window) + 1e-14;
@@ -176,7 +177,8 @@ double TiltedComposition::unshifted_log_delta(double epsilon) const {
   const double above = std::max(0.0, epsilon - static_cast<double>(first_) * spacing_);
   // The rounding term was bounded for masses at weights relative to ε, hence e^{-λ·above}.
   const double bound = std::max(0.0, sums_[index] - std::exp(above) * next_sums_[index]) +
-                       rounding_ * std::exp(-tilt_ * above) + kUnderflow + 16 * kUnit * sums_[index] * (1 + (1 + tilt_) * above);
+                       rounding_ * std::exp(-tilt_ * above) + kUnderflow +
+                       16 * kUnit * sums_[index] * (1 + (1 + tilt_) * above);
   return std::min(0.0, log_add(log_scale_ + std::log(bound), log_added_));
 }
 

@@ -15,10 +15,10 @@ struct CountedGrid {
 };
 
 struct Window {
-  double tilt = 0;          // λ
-  double bottom = 0;        // δ(ε) is bounded for ε ≥ bottom
-  double length = 0;        // losses in [bottom, bottom + length) are told apart
-  double chernoff_tilt = 0; // λ' that bounds what lies above
+  double tilt = 0;           // λ
+  double bottom = 0;         // δ(ε) is bounded for ε ≥ bottom
+  double length = 0;         // losses in [bottom, bottom + length) are told apart
+  double chernoff_tilt = 0;  // λ' that bounds what lies above
 };
 
 class TiltedComposition {
@@ -40,13 +40,13 @@ class TiltedComposition {
 
   double spacing_ = 0;
   double tilt_ = 0;
-  int64_t first_ = 0;             // sums_[i] belong to loss (first_ + i)·spacing_
-  double log_scale_ = 0;          // ln Π M^count - λ·(loss of first_), with its error
-  double log_added_ = 0;          // ln of what is added to δ: revealed mass and what left the window
-  double shift_ = 0;              // how much the true losses may exceed the grid's
-  double rounding_ = 0;           // in units of e^log_scale at ε = loss of first_
-  std::vector<double> sums_;      // Σ_{j≥i} p_j e^{-λ(j h)}
-  std::vector<double> next_sums_; // Σ_{j≥i} p_j e^{-(λ+1)(j h)}
+  int64_t first_ = 0;              // sums_[i] belong to loss (first_ + i)·spacing_
+  double log_scale_ = 0;           // ln Π M^count - λ·(loss of first_), with its error
+  double log_added_ = 0;           // ln of what is added to δ: revealed mass and what left the window
+  double shift_ = 0;               // how much the true losses may exceed the grid's
+  double rounding_ = 0;            // in units of e^log_scale at ε = loss of first_
+  std::vector<double> sums_;       // Σ_{j≥i} p_j e^{-λ(j h)}
+  std::vector<double> next_sums_;  // Σ_{j≥i} p_j e^{-(λ+1)(j h)}
 };
 
 }  // namespace sotto::privacy

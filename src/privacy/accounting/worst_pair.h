@@ -6,8 +6,8 @@
 //   Laplace:  atoms at ±1/b of mass ½ and ½e^{-1/b}, and density ¼ e^{(t-1/b)/2} between, under P;
 //   pure:     atoms at ±ε of odds e^ε : 1 (randomised response); approximate: the same, and mass δ at +∞.
 // Poisson sampling at rate q under add-remove makes of it P' = (1-q)Q + qP against Q: the loss becomes
-// ln(1 - q + q e^t), and the hockey-stick curve q·δ(ln(1 + (e^ε - 1)/q)); so a pair that dominates stays dominating. The
-// other direction, adding the record, is the same pair swapped.
+// ln(1 - q + q e^t), and the hockey-stick curve q·δ(ln(1 + (e^ε - 1)/q)); so a pair that dominates stays dominating.
+// The other direction, adding the record, is the same pair swapped.
 //
 // Under replace both sets hold a record that is sampled. For Gaussians the worst pair is
 //   (1-q)N(0,z²) + qN(½,z²)  against  (1-q)N(0,z²) + qN(-½,z²).
@@ -41,9 +41,9 @@ struct BaseLoss {
 
   bool has_density = false;
   bool gaussian = false;
-  double mu = 0;        // Gaussian
-  double highest = 0;   // Laplace and pure: losses lie in [-highest, highest]
-  double revealed = 0;  // mass at +∞ under P and at -∞ under Q
+  double mu = 0;         // Gaussian
+  double highest = 0;    // Laplace and pure: losses lie in [-highest, highest]
+  double revealed = 0;   // mass at +∞ under P and at -∞ under Q
   double log_scale = 0;  // of the density
   std::vector<Atom> atoms;
 
