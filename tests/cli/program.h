@@ -52,12 +52,14 @@ class Program : public ::testing::Test {
     return folder_ / name;
   }
 
-  Result sotto(const std::string& arguments) const {
+  Result sotto(const std::string& arguments, const std::string& input = "") const {
+    const fs::path in = folder_ / "stdin";
+    write_file_atomically(in, input);
     const fs::path out = folder_ / "stdout";
     const fs::path err = folder_ / "stderr";
     const int status =
-        std::system(fmt::format("cd {} && SOTTO_DATA= SOTTO_HOME={}/home {} {} >{} 2>{}", folder_.string(),
-                                folder_.string(), SOTTO_PROGRAM, arguments, out.string(), err.string())
+        std::system(fmt::format("cd {} && SOTTO_DATA= SOTTO_HOME={}/home {} {} <{} >{} 2>{}", folder_.string(),
+                                folder_.string(), SOTTO_PROGRAM, arguments, in.string(), out.string(), err.string())
                         .c_str());
     return {WEXITSTATUS(status), read_file(out), read_file(err)};
   }

@@ -91,7 +91,7 @@ class SaddleAccountant : public Accountant {
     if (closed_form()) return exact_epsilon(steps(), delta);
     double largest = 0;
     for (const Direction direction : directions()) {
-      largest = std::max(largest, saddle_epsilon(ComposedLoss(steps(), direction), delta).epsilon);
+      largest = std::max(largest, saddle_epsilon(steps(), direction, delta));
     }
     return largest;
   }
@@ -99,10 +99,7 @@ class SaddleAccountant : public Accountant {
     if (closed_form()) return exact_log_delta(steps(), epsilon);
     double largest = -kInfinity;
     for (const Direction direction : directions()) {
-      const ComposedLoss loss(steps(), direction);
-      const double finite = std::exp(saddle_log_delta(loss, epsilon).log_delta);
-      largest = std::max(largest, loss.revealed() > 0 ? std::log(finite + loss.revealed())
-                                                      : saddle_log_delta(loss, epsilon).log_delta);
+      largest = std::max(largest, saddle_log_delta(steps(), direction, epsilon));
     }
     return largest;
   }

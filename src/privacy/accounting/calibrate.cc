@@ -2,12 +2,14 @@
 
 #include "base/error.h"
 #include "privacy/accounting/gaussian.h"
+#include "privacy/accounting/pld.h"
 
 #include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace sotto::privacy {
 namespace {
@@ -26,6 +28,41 @@ void require_possible(const CalibrationTarget& target, const Step& shape, int64_
   }
   if (count < 1) fail_user("the number of steps to calibrate must be at least 1, not {}", count);
   if (target.method == Method::kSaddle) fail_user("saddle is an estimate and proves no multiplier: use pld");
+}
+
+// Certified answers take time and are good to 3e-5: a few secant steps in ln ε against ln z, which is nearly straight,
+// until the spent ε is at most the target and within 4e-5 of it. `low` spends too much, `high` does not.
+template <typename F>
+double refine_certified(const F& spent, double target, double low, double high) {
+  const auto excess = [&](double x) { return std::log(std::clamp(spent(std::exp(x)), 1e-300, kTooMuch) / target); };
+  double low_value = excess(low);
+  double high_value = excess(high);
+  for (int i = 0; i < 12 && high - low > 1e-6 && high_value < -4e-5; ++i) {
+    const double aim = -2e-5;
+    double next = low + (high - low) * (low_value - aim) / (low_value - high_value);
+    const double margin = 0.02 * (high - low);
+    if (i % 4 == 3) next = (low + high) / 2;
+    next = std::clamp(next, low + std::min(margin, 1e-6), high - std::min(margin, 1e-6));
+    const double value = excess(next);
+    (value <= 0 ? high : low) = next;
+    (value <= 0 ? high_value : low_value) = value;
+  }
+  return std::exp(high);
+}
+
+// ln of a multiplier that would spend about the target, if the quick guess is right.
+double first_probe(const CalibrationTarget& target, const Step& shape, int64_t count, std::span<const Steps> others) {
+  const double scale = std::log(std::sqrt(static_cast<double>(count)) * shape.sampling_rate / target.epsilon + 0.3);
+  if (target.method != Method::kPld) return scale;
+  std::vector<Steps> plan(others.begin(), others.end());
+  plan.push_back({shape, count});
+  double low = scale - 8;
+  double high = scale + 8;
+  while (high - low > 1e-3) {
+    plan.back().step.noise_multiplier = std::exp((low + high) / 2);
+    (guess_epsilon(plan, target.delta) > target.epsilon ? low : high) = (low + high) / 2;
+  }
+  return high;
 }
 
 }  // namespace
@@ -56,40 +93,43 @@ double calibrate(const CalibrationTarget& target, const Step& shape, int64_t cou
     }
   }
 
-  const double floor = spent(kMost);
+  const bool any_target = others.empty() && (target.method == Method::kPld || target.method == Method::kExact);
+  const double floor = any_target ? 0 : spent(kMost);
   if (floor > target.epsilon) {
     fail_user("no amount of noise gives epsilon {} at delta {} by {}: it cannot certify less than {:.6g} here",
               target.epsilon, target.delta, to_text(target.method), floor);
   }
   double low = 0;
   double high = 0;
-  double probe = std::log(std::sqrt(static_cast<double>(count)) * shape.sampling_rate / target.epsilon + 0.3);
-  double step = 0.4;
+  const double probe = first_probe(target, shape, count, others);
+  double step = target.method == Method::kPld ? 0.01 : 0.4;
   if (spent(std::exp(probe)) > target.epsilon) {
     low = probe;
     while (spent(std::exp(high = std::min(low + step, std::log(kMost)))) > target.epsilon) {
       low = high;
-      step *= 2;
+      step *= 4;
     }
   } else {
     high = probe;
     while (spent(std::exp(low = high - step)) <= target.epsilon) {
       high = low;
-      step *= 2;
+      step *= 4;
       if (low < std::log(kLeast)) return std::exp(high);
     }
   }
-  // In ln ε against ln z the relation is nearly straight. The certified curve has steps of its own tolerance; the
-  // answer is always the side on which the method itself agrees.
+  if (target.method == Method::kPld) {
+    return refine_certified(spent, target.epsilon, low, high);
+  }
+  // In ln ε against ln z the relation is nearly straight. The answer is always on the side
+  // on which the method itself agrees.
   const auto excess = [&](double log_multiplier) {
     const double epsilon = std::clamp(spent(std::exp(log_multiplier)), 1e-300, kTooMuch);
     const double value = std::log(epsilon / target.epsilon);
     if (value <= 0) high = std::min(high, log_multiplier);
     return value;
   };
-  const int digits = target.method == Method::kPld ? 18 : 42;
   std::uintmax_t iterations = 80;
-  boost::math::tools::toms748_solve(excess, low, high, boost::math::tools::eps_tolerance<double>(digits), iterations);
+  boost::math::tools::toms748_solve(excess, low, high, boost::math::tools::eps_tolerance<double>(42), iterations);
   return std::exp(high);
 }
 

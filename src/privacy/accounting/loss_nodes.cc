@@ -148,17 +148,38 @@ Cumulant cumulant(const LossNodes& nodes, double tilt) {
   return {highest + std::log(mass), mean, std::max(0.0, second / mass - mean * mean)};
 }
 
-std::complex<double> complex_cumulant(const LossNodes& nodes, std::complex<double> z) {
-  double highest = -std::numeric_limits<double>::infinity();
+LineOfMoments::LineOfMoments(const LossNodes& nodes, double tilt, double count)
+    : count_(count), scale_(-std::numeric_limits<double>::infinity()) {
+  for (size_t i = 0; i < nodes.size(); ++i) scale_ = std::max(scale_, nodes.log_q[i] + (tilt + 1) * nodes.loss[i]);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    highest = std::max(highest, nodes.log_q[i] + (z.real() + 1) * nodes.loss[i]);
+    const double exponent = nodes.log_q[i] + (tilt + 1) * nodes.loss[i] - scale_;
+    if (exponent < -45) continue;
+    loss_.push_back(nodes.loss[i]);
+    weight_.push_back(std::exp(exponent));
   }
-  std::complex<double> sum = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const double exponent = nodes.log_q[i] + (z.real() + 1) * nodes.loss[i] - highest;
-    if (exponent > -45) sum += std::polar(std::exp(exponent), z.imag() * nodes.loss[i]);
+}
+
+void LineOfMoments::start(double first, double spacing) {
+  for (auto* part : {&real_, &imag_, &cos_, &sin_}) part->resize(size());
+  for (size_t i = 0; i < size(); ++i) {
+    real_[i] = weight_[i] * std::cos(first * loss_[i]);
+    imag_[i] = weight_[i] * std::sin(first * loss_[i]);
+    cos_[i] = std::cos(spacing * loss_[i]);
+    sin_[i] = std::sin(spacing * loss_[i]);
   }
-  return highest + std::log(sum);
+}
+
+std::complex<double> LineOfMoments::next() {
+  double real = 0;
+  double imag = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    real += real_[i];
+    imag += imag_[i];
+    const double turned = real_[i] * cos_[i] - imag_[i] * sin_[i];
+    imag_[i] = real_[i] * sin_[i] + imag_[i] * cos_[i];
+    real_[i] = turned;
+  }
+  return count_ * (scale_ + std::log(std::complex<double>(real, imag)));
 }
 
 double log_renyi_moment(const LossNodes& nodes, double order) {

@@ -33,8 +33,26 @@ struct Cumulant {
 };
 Cumulant cumulant(const LossNodes& nodes, double tilt);
 
-// ln E_P[e^{zL}], imaginary part modulo 2π.
-std::complex<double> complex_cumulant(const LossNodes& nodes, std::complex<double> z);
+// count·ln E_P[e^{zL}] at z = λ + iw for equidistant w, one after the other: a rotation per node instead of a sine.
+class LineOfMoments {
+ public:
+  LineOfMoments(const LossNodes& nodes, double tilt, double count);
+
+  size_t size() const { return loss_.size(); }
+  void start(double first, double spacing);
+  // The value at the next w; its imaginary part is meant modulo 2π·count.
+  std::complex<double> next();
+
+ private:
+  double count_;
+  double scale_;
+  std::vector<double> loss_;
+  std::vector<double> weight_;
+  std::vector<double> real_;
+  std::vector<double> imag_;
+  std::vector<double> cos_;
+  std::vector<double> sin_;
+};
 
 // ln E_Q[e^{αL}], accurate in relative terms however small it is: what (α-1)·RDP(α) is.
 double log_renyi_moment(const LossNodes& nodes, double order);

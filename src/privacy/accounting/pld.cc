@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
-#include <optional>
 
 namespace sotto::privacy {
 namespace {
@@ -24,32 +22,6 @@ constexpr double kMostDigitsLost = -8;
 constexpr double kLogTailShare = -10;
 // ln of how small, relative to δ, what wraps round should be.
 constexpr double kNegligible = -20;
-
-// The saddle-point approximation: good enough to choose a tilt and a grid.
-double rough_log_delta(const ComposedLoss& loss, double epsilon, double tilt) {
-  const Cumulant at = loss.cumulant(tilt);
-  const double curvature = at.variance + 1 / (tilt * tilt) + 1 / ((1 + tilt) * (1 + tilt));
-  return at.value - tilt * epsilon - std::log(tilt) - std::log1p(tilt) -
-         0.5 * std::log(2 * std::numbers::pi * curvature);
-}
-
-double rough_epsilon(const ComposedLoss& loss, double log_delta) {
-  const auto too_large = [&](double epsilon) {
-    return epsilon < loss.largest() && rough_log_delta(loss, epsilon, loss.saddle_point(epsilon)) > log_delta;
-  };
-  double low = 0;
-  double high = std::max(1e-9, 2 * std::sqrt(loss.cumulant(1e-8).variance));
-  if (!too_large(0)) return 0;
-  while (too_large(high)) {
-    low = high;
-    high *= 2;
-  }
-  for (int i = 0; i < 60 && high - low > 1e-3 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (too_large(middle) ? low : high) = middle;
-  }
-  return std::min(high, loss.largest());
-}
 
 // Tilts λ + s at which Chernoff bounds are tried, relative to the width of the tilted distribution.
 template <typename F>
@@ -254,6 +226,13 @@ double pld_epsilon(std::span<const Steps> steps, double delta) {
   const std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
   return Engine(all).epsilon(delta);
+}
+
+double guess_epsilon(std::span<const Steps> steps, double delta) {
+  const std::vector<Steps> all = compacted(steps);
+  if (all.empty()) return 0;
+  const double tail = delta * std::exp(kLogTailShare) / static_cast<double>(total_count(all));
+  return rough_epsilon(ComposedLoss(all, Direction::kRemove, tail), std::log(delta));
 }
 
 double pld_log_delta(std::span<const Steps> steps, double epsilon) {

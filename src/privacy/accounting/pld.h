@@ -10,7 +10,7 @@
 // by at most the number of steps times that, which is added to ε. The larger of the two directions is reported.
 //
 // Why it is tight. Keeping P- and Q-mass of each cell costs T·h²(λ+1)/8 in ε at most to leading order; h is chosen to
-// make that a 2·10⁻⁵ part of ε, unless the grid would exceed 2²² points.
+// make that a 3·10⁻⁵ part of ε, unless the grid would exceed 2²² points.
 #pragma once
 
 #include "privacy/accounting/step.h"
@@ -21,6 +21,9 @@ namespace sotto::privacy {
 
 // The smallest certified ε with δ(ε) ≤ delta; ∞ if there is none. Steps must be valid.
 double pld_epsilon(std::span<const Steps> steps, double delta);
+
+// A quick guess at ε(δ), to start searches from; no bound.
+double guess_epsilon(std::span<const Steps> steps, double delta);
 
 // A certified upper bound of ln δ(ε). Below ln 1e-280 it is reported as that.
 double pld_log_delta(std::span<const Steps> steps, double epsilon);

@@ -1,11 +1,14 @@
 #include "privacy/accounting/saddle.h"
 
+#include "base/error.h"
+
 #include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 namespace sotto::privacy {
 namespace {
@@ -15,23 +18,93 @@ constexpr double kLeastTilt = 1e-8;
 constexpr double kMostTilt = 1e12;
 // ln of the relative size below which a contribution is left out.
 constexpr double kNegligible = -30;
-constexpr int kMostTerms = 200'000;
+constexpr double kMostWork = 2e9;
 
-// How far apart the terms of the trapezoidal sum may be: sums at spacing 2π/period add the values of the tilted curve
-// at multiples of the period, which fall at least like e^{-λ·period} below ε and like the tail above it.
+double log_add(double a, double b) {
+  const double high = std::max(a, b);
+  return high == -kInfinity ? high : high + std::log1p(std::exp(std::min(a, b) - high));
+}
+
+// Sums at spacing 2π/period add the tilted curve at distances that are multiples of the period: it must be negligible
+// above, and below either negligible or damped by e^{-λ·period}. Both by Chernoff bounds at tilts λ ± s.
 double period_of(const ComposedLoss& loss, double epsilon, double tilt, double log_delta) {
-  const Cumulant tilted = loss.cumulant(tilt);
-  const double by_decay = (-kNegligible - log_delta) / tilt;
-  const double by_width = 16 * std::sqrt(tilted.variance) + 8 / tilt + std::abs(tilted.mean - epsilon);
-  double above = 0;
-  for (double reach = std::sqrt(tilted.variance) + 1e-12;; reach *= 1.3) {
-    const double top = epsilon + reach;
-    above = reach;
-    if (top >= loss.largest()) break;
-    const double higher = loss.saddle_point(top);
-    if (loss.cumulant(higher).value - higher * top < log_delta + kNegligible) break;
+  const Cumulant at = loss.cumulant(tilt);
+  const double log_weight = log_delta - (at.value - tilt * epsilon);
+  const double deviation = std::sqrt(at.variance) + 1e-300;
+  double above = loss.largest() - epsilon;
+  double below = kInfinity;
+  for (double s = 0.02 / deviation; s < 40 / deviation; s *= 1.4) {
+    above = std::min(above, (loss.cumulant(tilt + s).value - at.value - kNegligible - log_weight) / s - epsilon);
+    if (s > tilt + 1) continue;
+    below = std::min(below, (loss.cumulant(tilt - s).value - at.value - kNegligible - log_weight) / s + epsilon);
   }
-  return std::max(above, std::min(by_decay, std::max(by_width * 4, above * 2)));
+  const double by_decay = (-kNegligible - log_delta) / tilt;
+  return std::max(above, 0.0) + std::min(by_decay, std::max(0.0, below)) + 1e-12;
+}
+
+// The integrand on an equidistant contour through λ, sampled once; the integral at any ε near the one it was made for,
+// where ln δ is about `log_delta`.
+class Contour {
+ public:
+  // Fails (see converged) if it would take more than kMostWork evaluations.
+  Contour(const ComposedLoss& loss, double epsilon, double log_delta) : tilt_(loss.saddle_point(epsilon)) {
+    const Cumulant at = loss.cumulant(tilt_);
+    log_moment_ = at.value;
+    const double curvature = at.variance + 1 / (tilt_ * tilt_) + 1 / ((1 + tilt_) * (1 + tilt_));
+    const double least = std::min({rough_log_delta(loss, epsilon, tilt_), log_delta, 0.0});
+    spacing_ = 2 * std::numbers::pi / period_of(loss, epsilon, tilt_, least);
+    double work = 0;
+    double size = 1;
+    for (double limit = 8 / std::sqrt(curvature); size > std::exp(kNegligible); limit *= 2) {
+      std::vector<LineOfMoments> lines = loss.moments_along(tilt_, limit);
+      const auto first = static_cast<double>(values_.size() + 1);
+      for (LineOfMoments& line : lines) line.start(first * spacing_, spacing_);
+      for (double w = first * spacing_; w <= limit && size > std::exp(kNegligible); w += spacing_) {
+        std::complex<double> sum = -log_moment_;
+        for (LineOfMoments& line : lines) {
+          sum += line.next();
+          work += static_cast<double>(line.size());
+        }
+        const std::complex<double> z(tilt_, w);
+        values_.push_back(std::exp(sum) * (tilt_ * (1 + tilt_)) / (z * (z + 1.0)));
+        size = std::max(std::abs(values_.back()), 0.9 * size);
+      }
+      if (work > kMostWork) return;
+    }
+    converged_ = true;
+  }
+
+  bool converged() const { return converged_; }
+
+  double log_delta(double epsilon) const {
+    double sum = 0.5;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const double w = spacing_ * static_cast<double>(i + 1);
+      sum += (values_[i] * std::polar(1.0, -w * epsilon)).real();
+    }
+    return log_moment_ - tilt_ * epsilon - std::log(tilt_) - std::log1p(tilt_) +
+           std::log(std::max(sum, 1e-300) * spacing_ / std::numbers::pi);
+  }
+
+ private:
+  double tilt_;
+  double log_moment_ = 0;
+  double spacing_ = 0;
+  bool converged_ = false;
+  std::vector<std::complex<double>> values_;  // relative to the integrand at w = 0, without e^{-iwε}
+};
+
+// Rare large losses that hardly matter for δ can spoil the integrand. They are cut off, a share of δ at a time, and
+// what was cut is counted in full.
+template <typename F>
+auto with_tails_cut(std::span<const Steps> steps, Direction direction, double log_delta, const F& compute) {
+  const double count = static_cast<double>(total_count(steps));
+  for (const double log_share : {-27.0, -16.0, -12.0}) {
+    const double cut = std::exp(std::max(log_delta, -640.0) + log_share);
+    const ComposedLoss loss(steps, direction, cut / count);
+    if (const auto result = compute(loss, cut)) return *result;
+  }
+  fail_user("the saddle-point integral does not converge for these steps: use pld");
 }
 
 }  // namespace
@@ -50,17 +123,15 @@ ComposedLoss::ComposedLoss(std::span<const Steps> steps, Direction direction, do
   revealed_ = -std::expm1(log_kept);
 }
 
-void ComposedLoss::prepare(double tilt, double frequency) const {
-  if (!nodes_.empty() && tilt <= max_tilt_ && frequency <= max_frequency_) return;
-  if (tilt > max_tilt_) max_tilt_ = 2 * tilt + 1;
-  if (frequency > max_frequency_) max_frequency_ = frequency;
+void ComposedLoss::prepare(double tilt) const {
+  if (!nodes_.empty() && tilt <= max_tilt_) return;
+  max_tilt_ = 2 * tilt + 1;
   nodes_.clear();
-  for (const Steps& entry : steps_)
-    nodes_.push_back(loss_nodes(entry.step, direction_, {max_tilt_, max_frequency_, tail_mass_}));
+  for (const Steps& entry : steps_) nodes_.push_back(loss_nodes(entry.step, direction_, {max_tilt_, 0, tail_mass_}));
 }
 
 Cumulant ComposedLoss::cumulant(double tilt) const {
-  prepare(tilt, 0);
+  prepare(tilt);
   Cumulant sum;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Cumulant one = privacy::cumulant(nodes_[i], tilt);
@@ -72,13 +143,13 @@ Cumulant ComposedLoss::cumulant(double tilt) const {
   return sum;
 }
 
-std::complex<double> ComposedLoss::complex_cumulant(std::complex<double> z, double max_frequency) const {
-  prepare(z.real(), max_frequency);
-  std::complex<double> sum = 0;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    sum += static_cast<double>(steps_[i].count) * privacy::complex_cumulant(nodes_[i], z);
+std::vector<LineOfMoments> ComposedLoss::moments_along(double tilt, double max_frequency) const {
+  std::vector<LineOfMoments> lines;
+  for (const Steps& entry : steps_) {
+    lines.emplace_back(loss_nodes(entry.step, direction_, {tilt, max_frequency, tail_mass_}), tilt,
+                       static_cast<double>(entry.count));
   }
-  return sum;
+  return lines;
 }
 
 double ComposedLoss::saddle_point(double epsilon) const {
@@ -98,51 +169,77 @@ double ComposedLoss::saddle_point(double epsilon) const {
   return std::exp((root.first + root.second) / 2);
 }
 
-SaddleEstimate saddle_log_delta(const ComposedLoss& loss, double epsilon) {
-  if (epsilon >= loss.largest()) return {-kInfinity, 0};
-  const double tilt = loss.saddle_point(epsilon);
+double rough_log_delta(const ComposedLoss& loss, double epsilon, double tilt) {
   const Cumulant at = loss.cumulant(tilt);
-  const double log_peak = at.value - tilt * epsilon - std::log(tilt) - std::log1p(tilt);
   const double curvature = at.variance + 1 / (tilt * tilt) + 1 / ((1 + tilt) * (1 + tilt));
-  const double rough = log_peak - 0.5 * std::log(2 * std::numbers::pi * curvature);
-  const double spacing = 2 * std::numbers::pi / period_of(loss, epsilon, tilt, rough);
-
-  double max_frequency = 8 / std::sqrt(curvature);
-  double sum = 0.5;  // relative to the integrand at w = 0
-  double largest_recent = 1;
-  for (int j = 1; j < kMostTerms; ++j) {
-    const double w = spacing * j;
-    while (w > max_frequency) max_frequency *= 2;
-    const std::complex<double> z(tilt, w);
-    const std::complex<double> value =
-        std::exp(loss.complex_cumulant(z, max_frequency) - at.value - std::complex<double>(0, w * epsilon)) *
-        (tilt * (1 + tilt)) / (z * (z + 1.0));
-    sum += value.real();
-    largest_recent = std::max(std::abs(value), 0.9 * largest_recent);
-    if (largest_recent < std::exp(kNegligible)) break;
-  }
-  return {std::min(0.0, log_peak + std::log(sum * spacing / std::numbers::pi)), tilt};
+  return at.value - tilt * epsilon - std::log(tilt) - std::log1p(tilt) -
+         0.5 * std::log(2 * std::numbers::pi * curvature);
 }
 
-SaddleEpsilon saddle_epsilon(const ComposedLoss& loss, double delta) {
-  const double finite = delta - loss.revealed();
-  if (!(finite > 0)) return {kInfinity, 0};
-  const double target = std::log(finite);
-  const auto excess = [&](double epsilon) { return saddle_log_delta(loss, epsilon).log_delta - target; };
-  if (excess(0) <= 0) return {0, loss.saddle_point(0)};
+double rough_epsilon(const ComposedLoss& loss, double log_delta) {
+  const auto too_large = [&](double epsilon) {
+    return epsilon < loss.largest() && rough_log_delta(loss, epsilon, loss.saddle_point(epsilon)) > log_delta;
+  };
   double low = 0;
-  double high = std::max(1e-6, loss.cumulant(kLeastTilt).mean);
-  while (high < loss.largest() && excess(high) > 0) {
+  double high = std::max(1e-9, 2 * std::sqrt(loss.cumulant(1e-8).variance));
+  if (!too_large(0)) return 0;
+  while (too_large(high)) {
     low = high;
     high *= 2;
   }
-  high = std::min(high, loss.largest());
-  std::uintmax_t iterations = 60;
-  const auto bounded = [&](double epsilon) { return std::max(excess(epsilon), -1e4); };
-  const auto root =
-      boost::math::tools::toms748_solve(bounded, low, high, boost::math::tools::eps_tolerance<double>(40), iterations);
-  const double epsilon = (root.first + root.second) / 2;
-  return {epsilon, loss.saddle_point(epsilon)};
+  for (int i = 0; i < 60 && high - low > 1e-3 * high; ++i) {
+    const double middle = (low + high) / 2;
+    (too_large(middle) ? low : high) = middle;
+  }
+  return std::min(high, loss.largest());
+}
+
+double saddle_log_delta(std::span<const Steps> steps, Direction direction, double epsilon) {
+  const ComposedLoss whole(steps, direction);
+  if (epsilon >= whole.largest()) return std::log(whole.revealed());
+  double guess = rough_log_delta(whole, epsilon, whole.saddle_point(epsilon));
+  for (int pass = 0; pass < 3; ++pass) {
+    const double found =
+        with_tails_cut(steps, direction, guess, [&](const ComposedLoss& loss, double cut) -> std::optional<double> {
+          const Contour contour(loss, epsilon, guess);
+          if (!contour.converged()) return std::nullopt;
+          return log_add(std::min(0.0, contour.log_delta(epsilon)), std::log(cut));
+        });
+    if (std::abs(found - guess) < 2) return log_add(found, std::log(whole.revealed()));
+    guess = found;
+  }
+  return log_add(guess, std::log(whole.revealed()));
+}
+
+double saddle_epsilon(std::span<const Steps> steps, Direction direction, double delta) {
+  const double finite = delta - ComposedLoss(steps, direction).revealed();
+  if (!(finite > 0)) return kInfinity;
+  const double target = std::log(finite);
+  return with_tails_cut(steps, direction, target, [&](const ComposedLoss& loss, double cut) -> std::optional<double> {
+    double guess = rough_epsilon(loss, target);
+    for (int pass = 0; pass < 60; ++pass) {
+      const Contour contour(loss, guess, target);
+      if (!contour.converged()) return std::nullopt;
+      const auto excess = [&](double epsilon) { return log_add(contour.log_delta(epsilon), std::log(cut)) - target; };
+      if (guess == 0 && excess(0) <= 0) return 0;
+      // δ falls with ε; within a tenth of the guess the contour serves, beyond it shows where to go.
+      double low = 0.9 * guess;
+      double high = std::min(1.1 * guess + 1e-9, loss.largest());
+      if (excess(low) < 0) {
+        guess = low < 1e-9 ? 0 : low;
+      } else if (excess(high) > 0) {
+        guess = high;
+      } else {
+        std::uintmax_t iterations = 60;
+        const auto root = boost::math::tools::toms748_solve(excess, low, high,
+                                                            boost::math::tools::eps_tolerance<double>(42), iterations);
+        const double found = (root.first + root.second) / 2;
+        if (std::abs(found - guess) <= 1e-4 * guess) return found;
+        guess = found;
+      }
+    }
+    return std::nullopt;
+  });
 }
 
 }  // namespace sotto::privacy

@@ -20,17 +20,17 @@ class ComposedLoss {
   // `steps` are merged and not empty. A tail mass above 0 leaves out what a grid of that tail mass cuts off.
   ComposedLoss(std::span<const Steps> steps, Direction direction, double tail_mass = 0);
 
-  Direction direction() const { return direction_; }
   // ln E[e^{λL}] with derivatives.
   Cumulant cumulant(double tilt) const;
-  std::complex<double> complex_cumulant(std::complex<double> z, double max_frequency) const;
+  // One line per kind of step, good for |w| ≤ max_frequency.
+  std::vector<LineOfMoments> moments_along(double tilt, double max_frequency) const;
   double largest() const { return largest_; }    // the largest finite loss, or ∞
   double revealed() const { return revealed_; }  // the probability that some step reveals everything
   // The λ > 0 at which M(λ) e^{-λε} / (λ(λ+1)) is least.
   double saddle_point(double epsilon) const;
 
  private:
-  void prepare(double tilt, double frequency) const;
+  void prepare(double tilt) const;
 
   std::vector<Steps> steps_;
   Direction direction_;
@@ -39,21 +39,15 @@ class ComposedLoss {
   double revealed_ = 0;
   mutable std::vector<LossNodes> nodes_;
   mutable double max_tilt_ = 0;
-  mutable double max_frequency_ = 0;
 };
 
-struct SaddleEstimate {
-  double log_delta = 0;  // of the finite losses, without revealed()
-  double tilt = 0;       // the λ used; 0 where δ is 0
-};
+// The saddle-point approximation, without integrating: good enough to choose a tilt and a grid.
+double rough_log_delta(const ComposedLoss& loss, double epsilon, double tilt);
+double rough_epsilon(const ComposedLoss& loss, double log_delta);
 
-SaddleEstimate saddle_log_delta(const ComposedLoss& loss, double epsilon);
-
-// The ε ≥ 0 at which δ(ε) = delta - revealed(), with its λ.
-struct SaddleEpsilon {
-  double epsilon = 0;
-  double tilt = 0;
-};
-SaddleEpsilon saddle_epsilon(const ComposedLoss& loss, double delta);
+// The integral in one direction. A UserError if it does not converge: composed losses with large atoms.
+double saddle_log_delta(std::span<const Steps> steps, Direction direction, double epsilon);
+// The ε ≥ 0 at which δ(ε) = delta; ∞ if there is none.
+double saddle_epsilon(std::span<const Steps> steps, Direction direction, double delta);
 
 }  // namespace sotto::privacy
