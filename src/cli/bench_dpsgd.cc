@@ -155,16 +155,11 @@ json measure(const BenchOptions& options) {
     ratios.push_back(private_ms.back() / plain_ms.back());
     progress.advance();
   }
-  return {{"model", options.model},
-          {"parameters", clipped.parameters()},
-          {"batch", work.batch},
-          {"threads", options.threads},
-          {"plain_ms", median(plain_ms)},
-          {"private_ms", median(private_ms)},
-          {"ratio", median(ratios)},
-          {"plain_peak_mb", plain_mb},
-          {"private_peak_mb", private_mb},
-          {"memory_ratio", private_mb / plain_mb}};
+  return {{"model", options.model},        {"parameters", clipped.parameters()},
+          {"batch", work.batch},           {"threads", options.threads},
+          {"plain_ms", median(plain_ms)},  {"private_ms", median(private_ms)},
+          {"ratio", median(ratios)},       {"plain_peak_mb", plain_mb},
+          {"private_peak_mb", private_mb}, {"memory_ratio", private_mb / plain_mb}};
 }
 
 void bench(const BenchOptions& options) {

@@ -28,7 +28,7 @@ TensorMemory::~TensorMemory() {
 
 c10::DataPtr TensorMemory::allocate(size_t bytes) const {
   if (bytes == 0) return {nullptr, nullptr, &TensorMemory::release, c10::kCPU};
-  void* memory = ::operator new(sizeof(Header) + bytes, std::align_val_t{alignof(Header)});
+  void* memory = ::operator new (sizeof(Header) + bytes, std::align_val_t{alignof(Header)});
   auto* header = new (memory) Header{this, static_cast<int64_t>(bytes)};
   peak_ = std::max(peak_.load(), live_ += header->bytes);
   void* data = header + 1;
@@ -39,7 +39,7 @@ void TensorMemory::release(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
   header->owner->live_ -= header->bytes;
-  ::operator delete(header, std::align_val_t{alignof(Header)});
+  ::operator delete (header, std::align_val_t{alignof(Header)});
 }
 
 }  // namespace sotto::cli

@@ -121,8 +121,8 @@ class PerExampleBlock : public torch::autograd::Function<PerExampleBlock> {
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
     at::Tensor winners;
     const ConvArguments arguments = saved_arguments(*context, &winners);
-    const auto [conv, pool] = *shape_of(arguments, context->saved_data["pool_kernel"].toInt(),
-                                        context->saved_data["pool_stride"].toInt());
+    const auto [conv, pool] =
+        *shape_of(arguments, context->saved_data["pool_kernel"].toInt(), context->saved_data["pool_stride"].toInt());
     const at::Tensor images = arguments.input.contiguous(kChannelsLast), weight = arguments.weight.contiguous();
     const at::Tensor output_gradient = output_gradients[0].contiguous(kChannelsLast);
     const at::Tensor rows = at::empty({images.size(0), conv_row_floats(conv)}, images.options());
@@ -145,8 +145,8 @@ class PerExampleBlock : public torch::autograd::Function<PerExampleBlock> {
 }  // namespace
 
 at::Tensor conv2d_relu_max_pool2d_per_example(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                                              int64_t stride, int64_t padding, int64_t pool_kernel,
-                                              int64_t pool_stride, const at::Tensor& anchor, const UseConvRows& use) {
+                                              int64_t stride, int64_t padding, int64_t pool_kernel, int64_t pool_stride,
+                                              const at::Tensor& anchor, const UseConvRows& use) {
   if (!shape_of({input, weight, bias, stride, padding}, pool_kernel, pool_stride)) return {};
   return PerExampleBlock::apply(input, weight, bias_or_zeros(bias, weight), anchor, stride, padding, pool_kernel,
                                 pool_stride, use);

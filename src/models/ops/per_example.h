@@ -18,7 +18,7 @@ using UseConvRows =
 // The values of conv2d_relu_max_pool2d, or undefined where there is no fused form. A backward pass that asks for the
 // gradient of `anchor`, any leaf, calls `use` and gives the input's gradient; anchor, weight and bias receive none.
 at::Tensor conv2d_relu_max_pool2d_per_example(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
-                                              int64_t stride, int64_t padding, int64_t pool_kernel,
-                                              int64_t pool_stride, const at::Tensor& anchor, const UseConvRows& use);
+                                              int64_t stride, int64_t padding, int64_t pool_kernel, int64_t pool_stride,
+                                              const at::Tensor& anchor, const UseConvRows& use);
 
 }  // namespace sotto::models::ops

@@ -91,7 +91,7 @@ at::Tensor ChunkPass::on_conv_block(models::Conv2d& conv, const at::Tensor& inpu
   Calls& calls = calls_[&conv];
   calls.layer = &found->second;
   const auto use = [this, term, &calls](const models::ops::ConvShape& shape, const at::Tensor& rows,
-                                         const std::vector<double>& squares) {
+                                        const std::vector<double>& squares) {
     ++calls.seen;
     measured_.push_back(term);
     term->measure_rows(shape, rows, squares, chunk_);

@@ -72,8 +72,8 @@ void ConvTerm::add_stored(const Chunk& chunk) {
     if (stored_[i].defined()) weight_->gradient.add_(stored_[i], factors[i]);
 }
 
-// One matrix product per kernel offset, over all examples and positions: what this form is taken for (few positions, many
-// channels) is where at::'s weight gradients are slowest.
+// One matrix product per kernel offset, over all examples and positions: what this form is taken for (few positions,
+// many channels) is where at::'s weight gradients are slowest.
 void ConvTerm::add_product(const at::Tensor& input, const at::Tensor& gradient) const {
   const int64_t kernel = options_.kernel, stride = options_.stride, padding = options_.padding;
   const int64_t height = gradient.size(2), width = gradient.size(3);

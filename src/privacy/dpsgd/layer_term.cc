@@ -26,7 +26,8 @@ void RowsTerm::measure(const std::vector<Use>& uses, Chunk& chunk) {
 }
 
 void RowsTerm::add_weighted(const Chunk& chunk) {
-  for (size_t i = 0; i < kept_.size(); ++i) add_weighted_rows(parameters_[i].gradient, kept_[i], chunk, parameters_[i].group);
+  for (size_t i = 0; i < kept_.size(); ++i)
+    add_weighted_rows(parameters_[i].gradient, kept_[i], chunk, parameters_[i].group);
   kept_.clear();
 }
 
