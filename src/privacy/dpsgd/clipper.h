@@ -6,11 +6,12 @@
 //
 // The bound is a true one. Let h_i be example i's gradient as computed: for each parameter either the row of floats
 // that was stored, or the exact product of the layer's recorded float inputs and output gradients. Its norm n_i is
-// computed in double precision from above (rounding of products of doubles is added, see gram.h), so n_i ≥ ‖h_i‖ up to
-// a relative 1e-9 of summation error; the factor is c_i = min(1, C / (n_i (1 + 1e-6))), rounded towards zero to a
-// float; multiplying by it in floats errs by at most 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C.
-// What remains is the rounding of the sum itself, Σ_i c_i h_i in floats: it is not any example's, and is at most
-// B·2⁻²³·Σ_i|c_i h_i| per entry; a release that quantises its value to a grid charges for it there.
+// computed to a relative 4e-7: sums of squares of stored rows in double precision or, in store_weights, of at most 13
+// rounded floats at a time (13·2⁻²⁴ on the square), Gram forms in double precision and from above (gram.h); the factor
+// is c_i = min(1, C / (n_i (1 + 1e-6))), rounded towards zero to a float; multiplying by it in floats errs by at most
+// 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C. (Squares below 1e-38 may be lost, which is why bounds below 1e-9
+// are refused.) What remains is the rounding of the sum itself, Σ_i c_i h_i in floats: it is not any example's, and is
+// at most B·2⁻²³·Σ_i|c_i h_i| per entry; a release that quantises its value to a grid charges for it there.
 //
 // Contract with the model: every trainable parameter is used inside a models::Layer whose input and output have the
 // examples along their first dimension, and the loss of an example depends on no other example. What can be checked of
@@ -59,7 +60,7 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels);
 class PerExampleClipper {
  public:
   // `flat` must be the model's. Both must outlive the clipper's use. Layers that have no per-example form are
-  // UserErrors, as are bounds that are not positive and groups that do not cover the parameters once.
+  // UserErrors, as are bounds that are not at least 1e-9 and finite, and groups that do not cover the parameters once.
   PerExampleClipper(models::Model& model, const models::FlatParameters& flat, ClipOptions options);
   ~PerExampleClipper();
   PerExampleClipper(PerExampleClipper&&) noexcept;

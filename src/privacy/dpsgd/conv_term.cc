@@ -63,14 +63,33 @@ void ConvTerm::add_packed(const Chunk& chunk) {
 
 void ConvTerm::add_stored(const Chunk& chunk) {
   if (stored_.empty()) {
-    const at::Tensor g = scaled(ghost_.gradient, chunk, weight_->group);
-    weight_->gradient.add_(weight_gradient(without_non_finite(ghost_.input, chunk), g));
+    add_product(without_non_finite(ghost_.input, chunk), scaled(ghost_.gradient, chunk, weight_->group));
     return;
   }
   for (const int64_t i : chunk.non_finite()) stored_[static_cast<size_t>(i)] = at::Tensor();
   const float* factors = chunk.factors(weight_->group).data_ptr<float>();
   for (size_t i = 0; i < stored_.size(); ++i)
     if (stored_[i].defined()) weight_->gradient.add_(stored_[i], factors[i]);
+}
+
+// One matrix product per kernel offset, over all examples and positions: what this form is taken for (few positions,
+// many channels) is where at::'s weight gradients are slowest.
+void ConvTerm::add_product(const at::Tensor& input, const at::Tensor& gradient) const {
+  const int64_t kernel = options_.kernel, stride = options_.stride, padding = options_.padding;
+  const int64_t height = gradient.size(2), width = gradient.size(3);
+  const at::Tensor outputs = gradient.permute({1, 0, 2, 3}).reshape({options_.out, -1});
+  const at::Tensor pixels =
+      at::constant_pad_nd(input, {padding, padding, padding, padding}).permute({0, 2, 3, 1}).contiguous();
+  const at::Tensor products = at::empty({kernel, kernel, options_.out, options_.in}, gradient.options());
+  for (int64_t y = 0; y < kernel; ++y)
+    for (int64_t x = 0; x < kernel; ++x) {
+      const at::Tensor seen = pixels.slice(1, y, y + (height - 1) * stride + 1, stride)
+                                  .slice(2, x, x + (width - 1) * stride + 1, stride)
+                                  .reshape({-1, options_.in});
+      at::Tensor product = products[y][x];
+      at::mm_out(product, outputs, seen);
+    }
+  weight_->gradient.add_(products.permute({2, 3, 0, 1}));
 }
 
 void ConvTerm::forget() {

@@ -36,6 +36,7 @@ class ConvTerm : public LayerTerm {
   at::Tensor weight_gradient(const at::Tensor& input, const at::Tensor& gradient) const;
   void add_packed(const Chunk& chunk);
   void add_stored(const Chunk& chunk);
+  void add_product(const at::Tensor& input, const at::Tensor& gradient) const;
 
   models::Conv2d::Options options_;
   std::optional<Parameter> weight_, bias_;

@@ -10,6 +10,9 @@
 namespace sotto::privacy {
 namespace {
 
+// Norms may miss squares that underflow in floats; against such a bound that is nothing.
+constexpr double kSmallestBound = 1e-9;
+
 bool holds(const ClipGroup& group, const std::string& name) {
   return std::any_of(group.prefixes.begin(), group.prefixes.end(),
                      [&](const std::string& prefix) { return name.starts_with(prefix); });
@@ -55,8 +58,8 @@ std::vector<double> clip_bounds(const ClipOptions& options) {
 
 void check_bounds(const std::vector<double>& bounds) {
   for (const double bound : bounds)
-    if (!(bound > 0.0) || !std::isfinite(bound))
-      fail_user("clipping: a bound must be positive and finite, not {}", bound);
+    if (!(bound >= kSmallestBound) || !std::isfinite(bound))
+      fail_user("clipping: a bound must be at least {} and finite, not {}", kSmallestBound, bound);
 }
 
 }  // namespace sotto::privacy

@@ -33,25 +33,31 @@ inline Case make_case(const config::ModelOptions& options, const models::Task& t
   return made;
 }
 
-// [examples, parameters], double: the gradient of every example's loss.
+// [examples, parameters]: the gradient of every example's loss.
 inline at::Tensor gradients_one_by_one(Case& c, const PerExampleLoss& loss = cross_entropy) {
-  std::vector<at::Tensor> rows;
+  at::Tensor rows = at::empty({c.x.size(0), c.flat.values().numel()});
   for (int64_t i = 0; i < c.x.size(0); ++i) {
     c.flat.zero_gradient();
     loss(c.model->logits(c.x.narrow(0, i, 1)), c.y.narrow(0, i, 1)).sum().backward();
-    rows.push_back(c.flat.gradient().to(at::kDouble));
+    rows[i] = c.flat.gradient();
   }
   c.flat.zero_gradient();
-  return at::stack(rows);
+  return rows;
 }
 
 inline double middle(const at::Tensor& values) {
   return values.median().item<double>() * 1.0001;
 }
 
+inline at::Tensor norms_of(const at::Tensor& gradients) {
+  return at::norm(gradients, 2, {1}, false, at::kDouble);
+}
+
 inline at::Tensor clipped_sum(const at::Tensor& gradients, double bound) {
-  const at::Tensor norms = gradients.norm(2, 1);
-  return (gradients * (bound / norms).clamp_max(1.0).unsqueeze(1)).sum(0);
+  const at::Tensor factors = (bound / norms_of(gradients)).clamp_max(1.0);
+  at::Tensor sum = at::zeros({gradients.size(1)}, at::kDouble);
+  for (int64_t i = 0; i < gradients.size(0); ++i) sum.add_(gradients[i], factors[i].item<double>());
+  return sum;
 }
 
 // The largest relative difference of any parameter's part; names it in `worst`.

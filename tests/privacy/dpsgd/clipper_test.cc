@@ -1,0 +1,291 @@
+#include "privacy/dpsgd/clipper.h"
+
+#include "../../support/expect_user_error.h"
+#include "models/layers.h"
+#include "reference.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <utility>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+config::ModelOptions named(const std::string& name) {
+  config::ModelOptions options;
+  options.name = name;
+  return options;
+}
+
+const models::Task kDigits = {{1, 28, 28}, 10};
+const models::Task kSmall = {{1, 8, 8}, 4};
+
+config::ModelOptions small_mlp() {
+  config::ModelOptions options = named("mlp");
+  options.hidden = {9, 6};
+  return options;
+}
+
+TEST(Clipper, MicroBatchesDoNotChangeTheSum) {
+  Case c = make_case(named("cnn"), kDigits, 11);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  const double bound = middle(norms_of(gradients));
+  for (const int64_t size : {1, 2, 3, 4, 5, 7, 10, 11, 100}) {
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .micro_batch = size});
+    const ClippedSum result = clipper.sum(c.x, c.y);
+    EXPECT_LT(difference(c, clipped_sum(gradients, bound)), kTolerance) << size;
+    EXPECT_TRUE(at::allclose(result.norms[0], norms_of(gradients), 1e-5)) << size;
+  }
+}
+
+TEST(Clipper, ABatchOfOneAndAnEmptyOne) {
+  Case c = make_case(named("cnn"), kDigits, 1);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 0.1});
+  EXPECT_EQ(clipper.sum(c.x, c.y).clipped, 1);
+  EXPECT_LT(difference(c, clipped_sum(gradients, 0.1)), kTolerance);
+  const ClippedSum none = clipper.sum(c.x.narrow(0, 0, 0), c.y.narrow(0, 0, 0));
+  EXPECT_EQ(none.norms.size(1), 0);
+  EXPECT_EQ(c.flat.gradient().abs().max().item<float>(), 0.0f);
+}
+
+TEST(Clipper, GroupsAreBoundedApart) {
+  Case c = make_case(small_mlp(), kSmall, 9);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  // Groups that split a layer: the weight here, the bias there.
+  const std::vector<std::vector<std::string>> prefixes = {{"fc1.weight", "head"}, {"fc1.bias", "fc2"}};
+  std::vector<ClipGroup> groups;
+  at::Tensor expected = at::zeros({gradients.size(1)}, at::kDouble);
+  at::Tensor norms = at::zeros({2, 9}, at::kDouble);
+  for (size_t g = 0; g < prefixes.size(); ++g) {
+    at::Tensor mask = at::zeros_like(gradients[0]);
+    for (const auto& [name, value] : c.model->shared_parameters())
+      for (const auto& prefix : prefixes[g])
+        if (name.starts_with(prefix))
+          mask.narrow(0, value.data_ptr<float>() - c.flat.values().data_ptr<float>(), value.numel()).fill_(1.0);
+    norms[static_cast<int64_t>(g)] = norms_of(gradients * mask);
+    groups.push_back({prefixes[g], middle(norms[static_cast<int64_t>(g)])});
+    expected += clipped_sum(gradients * mask, groups.back().bound);
+  }
+  PerExampleClipper clipper(*c.model, c.flat, {.groups = groups});
+  const ClippedSum result = clipper.sum(c.x, c.y);
+  EXPECT_LT(difference(c, expected), kTolerance);
+  EXPECT_TRUE(at::allclose(result.norms, norms, 1e-5));
+}
+
+TEST(Clipper, GroupsMustCoverEveryParameterOnce) {
+  Case c = make_case(small_mlp(), kSmall, 1);
+  const auto with = [&](std::vector<ClipGroup> groups) {
+    PerExampleClipper(*c.model, c.flat, {.groups = std::move(groups)});
+  };
+  EXPECT_USER_ERROR(with({{{"fc"}, 1.0}}), "'head.weight' is in 0 groups");
+  EXPECT_USER_ERROR(with({{{"fc", "head"}, 1.0}, {{"fc1"}, 1.0}}), "'fc1.weight' is in 2 groups");
+  EXPECT_USER_ERROR(with({{{"fc", "head"}, 1.0}, {{"conv"}, 1.0}}), "begins with 'conv'");
+  EXPECT_USER_ERROR(with({{{""}, 0.0}}), "at least 1e-09");
+}
+
+TEST(Clipper, BoundsMustBePositiveAndFinite) {
+  Case c = make_case(small_mlp(), kSmall, 1);
+  for (const double bound : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()})
+    EXPECT_USER_ERROR(PerExampleClipper(*c.model, c.flat, {.bound = bound}), "at least 1e-09 and finite");
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  EXPECT_USER_ERROR(clipper.set_bounds({1.0, 2.0}), "2 bounds for 1 groups");
+  EXPECT_USER_ERROR(clipper.set_bounds({0.0}), "at least 1e-09");
+}
+
+TEST(Clipper, BoundsMayChangeBetweenSums) {
+  Case c = make_case(small_mlp(), kSmall, 6);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 100.0});
+  for (const double bound : {0.01, 0.5, 30.0}) {
+    clipper.set_bounds({bound});
+    clipper.sum(c.x, c.y);
+    EXPECT_LT(difference(c, clipped_sum(gradients, bound)), kTolerance) << bound;
+  }
+}
+
+TEST(Clipper, PersonalParametersCanBeLeftAlone) {
+  config::ModelOptions options = small_mlp();
+  options.personal = {"head."};
+  Case c = make_case(options, kSmall, 7);
+  at::Tensor gradients = gradients_one_by_one(c);
+  const int64_t shared = c.flat.shared().numel();
+  gradients.narrow(1, shared, gradients.size(1) - shared).zero_();
+  const double bound = middle(norms_of(gradients));
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .shared_only = true});
+  c.flat.gradient().fill_(7.0);
+  clipper.sum(c.x, c.y);
+  const at::Tensor rest = c.flat.gradient().narrow(0, shared, c.flat.gradient().numel() - shared);
+  EXPECT_TRUE(rest.eq(7.0).all().item<bool>());
+  rest.zero_();
+  EXPECT_LT(difference(c, clipped_sum(gradients, bound)), kTolerance);
+}
+
+TEST(Clipper, OneBadExampleDoesNotReachTheSum) {
+  for (const char* name : {"mlp", "cnn", "cnn-cifar", "vit-tiny", "resnet18"}) {
+    config::ModelOptions options = named(name);
+    if (options.name == "vit-tiny") options.width = 24, options.depth = 1, options.heads = 3, options.patch = 7;
+    Case c = make_case(options, kDigits, 5);
+    const at::Tensor good = gradients_one_by_one(c);
+    c.x.select(0, 2).fill_(std::numeric_limits<float>::quiet_NaN());
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+    const ClippedSum result = clipper.sum(c.x, c.y);
+    EXPECT_EQ(result.non_finite, 1) << name;
+    EXPECT_FALSE(std::isfinite(result.norms[0][2].item<double>())) << name;
+    EXPECT_TRUE(std::isfinite(result.loss)) << name;
+    const at::Tensor rest = at::cat({good.narrow(0, 0, 2), good.narrow(0, 3, 2)});
+    EXPECT_LT(difference(c, clipped_sum(rest, 1.0)), kTolerance) << name;
+  }
+}
+
+TEST(Clipper, AZeroGradientAddsNothing) {
+  Case c = make_case(small_mlp(), kSmall, 3);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  const ClippedSum result =
+      clipper.sum(c.x, c.y, [](const at::Tensor& logits, const at::Tensor&) { return 0.0 * logits.sum(1); });
+  EXPECT_EQ(c.flat.gradient().abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(result.clipped, 0);
+  EXPECT_EQ(result.norms.abs().max().item<double>(), 0.0);
+}
+
+TEST(Clipper, NoContributionExceedsItsBound) {
+  for (const char* name : {"logistic", "cnn", "resnet18"}) {
+    Case c = make_case(named(name), kDigits, 1);
+    for (const double bound : {1e-3, 0.37, 1.0}) {
+      PerExampleClipper clipper(*c.model, c.flat, {.bound = bound});
+      c.x.mul_(1.7);
+      const ClippedSum result = clipper.sum(c.x, c.y);
+      ASSERT_EQ(result.clipped, 1);
+      const double norm = c.flat.gradient().to(at::kDouble).norm().item<double>();
+      EXPECT_LE(norm, bound) << name;
+      EXPECT_GT(norm, bound * (1 - 1e-5)) << name;
+    }
+  }
+}
+
+TEST(Clipper, RepeatedSumsAgreeAndLeaveTheModelAsItWas) {
+  Case c = make_case(named("cnn"), kDigits, 6);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 0.5, .micro_batch = 4});
+  clipper.sum(c.x, c.y);
+  const at::Tensor first = c.flat.gradient().clone(), values = c.flat.values().clone();
+  clipper.sum(c.x.narrow(0, 0, 3), c.y.narrow(0, 0, 3));
+  clipper.sum(c.x, c.y);
+  EXPECT_TRUE(c.flat.gradient().equal(first));
+  EXPECT_TRUE(c.flat.values().equal(values));
+  for (const auto& [name, value] : c.model->shared_parameters()) {
+    EXPECT_TRUE(value.requires_grad()) << name;
+    EXPECT_TRUE(value.grad().is_alias_of(c.flat.gradient())) << name;
+  }
+  EXPECT_EQ(models::Layer::observer(), nullptr);
+}
+
+TEST(Clipper, AnExceptionLeavesNothingBehind) {
+  Case c = make_case(named("cnn"), kDigits, 6);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 0.5, .micro_batch = 2});
+  clipper.sum(c.x, c.y);
+  const at::Tensor expected = c.flat.gradient().clone();
+  int calls = 0;
+  const auto failing = [&](const at::Tensor& logits, const at::Tensor& labels) {
+    if (++calls == 2) throw std::runtime_error("no");
+    return cross_entropy(logits, labels);
+  };
+  EXPECT_THROW(clipper.sum(c.x, c.y, failing), std::runtime_error);
+  EXPECT_EQ(c.flat.gradient().abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(models::Layer::observer(), nullptr);
+  clipper.sum(c.x, c.y);
+  EXPECT_TRUE(c.flat.gradient().equal(expected));
+}
+
+TEST(Clipper, DropoutMasksAreTheForwardPasss) {
+  config::ModelOptions options = small_mlp();
+  options.dropout = 0.5;
+  Case c = make_case(options, kSmall, 8);
+  c.model->train();
+  const auto reseed = [&] { c.model->set_generator(RandomStream(9, "dropout").torch_generator()); };
+  // Bounds nobody reaches: the sum is the batch's gradient under the same masks.
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1e6, .micro_batch = 8});
+  clipper.sum(c.x, c.y);
+  reseed();
+  clipper.sum(c.x, c.y);
+  const at::Tensor clipped = c.flat.gradient().clone();
+  c.flat.zero_gradient();
+  reseed();
+  cross_entropy(c.model->logits(c.x), c.y).sum().backward();
+  EXPECT_TRUE(at::allclose(clipped, c.flat.gradient(), 1e-5, 1e-6));
+  EXPECT_GT(clipped.abs().max().item<float>(), 0.0f);
+}
+
+TEST(Clipper, BatchStatisticsAreRefused) {
+  config::ModelOptions options = named("resnet18");
+  options.norm = "batch";
+  Case c = make_case(options, {{3, 8, 8}, 4}, 2);
+  c.model->train();
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  EXPECT_USER_ERROR(clipper.sum(c.x, c.y), "model.norm = \"group\"");
+}
+
+// Losses that go through the model twice: gradients of an example's two passes add up before they are clipped.
+TEST(Clipper, LayersMayBeCalledMoreThanOnce) {
+  for (const char* name : {"mlp", "cnn", "vit-tiny", "resnet18"}) {
+    config::ModelOptions options = named(name);
+    if (options.name == "vit-tiny") options.width = 24, options.depth = 1, options.heads = 3, options.patch = 7;
+    Case c = make_case(options, kDigits, 5);
+    const auto losses = [&](int64_t first, int64_t count) {
+      const at::Tensor x = c.x.narrow(0, first, count), y = c.y.narrow(0, first, count);
+      return cross_entropy(c.model->logits(x), y) + (c.model->logits(0.5 * x) * 0.1).pow(2).sum(1);
+    };
+    std::vector<at::Tensor> rows;
+    for (int64_t i = 0; i < 5; ++i) {
+      c.flat.zero_gradient();
+      losses(i, 1).sum().backward();
+      rows.push_back(c.flat.gradient().to(at::kDouble));
+    }
+    const at::Tensor gradients = at::stack(rows);
+    const double bound = middle(norms_of(gradients));
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .micro_batch = 3});
+    clipper.sum(losses, 5);
+    EXPECT_LT(difference(c, clipped_sum(gradients, bound)), kTolerance) << name;
+  }
+}
+
+TEST(Clipper, LayersOutsideOfTheLossGetNoGradient) {
+  Case c = make_case(small_mlp(), kSmall, 4);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  clipper.sum([&](int64_t first, int64_t count) { return c.model->features(c.x.narrow(0, first, count)).sum(1); }, 4);
+  for (const auto& [name, value] : c.model->shared_parameters())
+    EXPECT_EQ(value.grad().abs().sum().item<float>() == 0.0f, name.starts_with("head")) << name;
+}
+
+TEST(Clipper, ParametersUsedOutsideOfLayersAreRefused) {
+  Case c = make_case(small_mlp(), kSmall, 4);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  const at::Tensor weight = find_tensor(c.model->shared_parameters(), "fc1.weight");
+  const auto losses = [&](int64_t first, int64_t count) {
+    return cross_entropy(c.model->logits(c.x.narrow(0, first, count)), c.y.narrow(0, first, count)) + weight.sum();
+  };
+  EXPECT_USER_ERROR(clipper.sum(losses, 4), "'fc1.weight' is used outside of its layer");
+  EXPECT_EQ(c.flat.gradient().abs().max().item<float>(), 0.0f);
+}
+
+TEST(Clipper, LayersWithoutABatchAreRefusedEvenIfTheirSizeHappensToFit) {
+  Case c = make_case(small_mlp(), kSmall, 4);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  const at::Tensor four_prompts = at::ones({4, 1, 8, 8});
+  const auto losses = [&](int64_t first, int64_t count) {
+    return c.x.narrow(0, first, count).mean({1, 2, 3}) * c.model->logits(four_prompts).sum();
+  };
+  EXPECT_USER_ERROR(clipper.sum(losses, 4), "first dimension is not the batch");
+}
+
+TEST(Clipper, LossesMustBeOnePerExample) {
+  Case c = make_case(small_mlp(), kSmall, 4);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
+  const auto mean = [](const at::Tensor& logits, const at::Tensor&) { return logits.mean(); };
+  EXPECT_USER_ERROR(clipper.sum(c.x, c.y, mean), "one value per example");
+}
+
+}  // namespace
+}  // namespace sotto::privacy
