@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "privacy/access.h"
 #include "privacy/dpsgd/samplers.h"
-#include "privacy/noise/uniform.h"
 
 #include <ATen/ATen.h>
 
@@ -40,7 +39,7 @@ class Batches {
     if (plan_.sampling == Sampling::kPoisson) {
       std::vector<at::Tensor> batches;
       for (int64_t i = 0; i < steps_per_epoch(plan_); ++i) {
-        batches.push_back(at::tensor(poisson_sample(records_, plan_.rate, secret_), at::kLong));
+        batches.push_back(poisson_batch(records_, plan_.rate, secret_));
       }
       return batches;
     }

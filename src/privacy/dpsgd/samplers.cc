@@ -1,6 +1,7 @@
 #include "privacy/dpsgd/samplers.h"
 
 #include "base/error.h"
+#include "privacy/noise/uniform.h"
 
 #include <ATen/ATen.h>
 
@@ -19,15 +20,10 @@ void check_records(int64_t records) {
 
 }  // namespace
 
-at::Tensor poisson_batch(int64_t records, double rate, RandomStream& stream) {
+at::Tensor poisson_batch(int64_t records, double rate, NoiseSource& secret) {
   check_records(records);
   if (!(rate > 0.0 && rate <= 1.0)) fail_user("sampling: a rate must be above 0 and at most 1, not {}", rate);
-  // 53 random bits against the rate rounded down: never more probable than the rate.
-  const auto threshold = static_cast<uint64_t>(rate * 0x1p53);
-  std::vector<int64_t> chosen;
-  for (int64_t i = 0; i < records; ++i)
-    if (stream() >> 11 < threshold) chosen.push_back(i);
-  return as_tensor(chosen);
+  return as_tensor(poisson_sample(records, rate, secret));
 }
 
 std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream) {

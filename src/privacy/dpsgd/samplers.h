@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/random.h"
+#include "privacy/noise/noise_source.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -13,9 +14,8 @@
 namespace sotto::privacy {
 
 // Every record independently with probability `rate`: amplification under add-remove. May be empty; the step still
-// gets its noise. Removing a record must not change how others are drawn, so each record's draw is its own: the i-th
-// number of the stream.
-at::Tensor poisson_batch(int64_t records, double rate, RandomStream& stream);
+// gets its noise. Amplification is only as good as the batch is secret, so it comes from where the noise comes from.
+at::Tensor poisson_batch(int64_t records, double rate, NoiseSource& secret);
 
 // One epoch of disjoint batches under `replace` adjacency, where the number of records is public: a random order, cut
 // into slices of `batch`; the last may be shorter. Parallel composition: a record is in one batch.
