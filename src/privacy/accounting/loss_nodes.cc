@@ -22,12 +22,29 @@ double trapezoid_spacing(double deviation, double max_frequency) {
   return std::min({0.25 * deviation, 0.45, 2 / std::max(max_frequency, 1e-300)});
 }
 
+// A smooth end of the range, since the trapezoidal rule suffers from a sharp one.
+class Taper {
+ public:
+  Taper() = default;
+  // Hardly anything below `from` is cut.
+  Taper(double from, double deviation) : centre_(from + 0.4 * deviation), width_(0.15 * deviation) {}
+
+  double end() const { return centre_ + 4.5 * width_; }
+  double spacing() const { return 0.4 * width_; }
+  double log_weight(double t) const {
+    return t < centre_ - 6 * width_ ? 0 : std::log(std::erfc((t - centre_) / width_) / 2);
+  }
+
+ private:
+  double centre_ = 1e300;
+  double width_ = 1e290;
+};
+
 void add_gaussian(LossNodes& nodes, const Step& step, const BaseLoss& base, Direction direction,
                   const NodeLimits& limits) {
   const double mu = base.mu;
   const double q = step.sampling_rate;
   const double max_tilt = limits.max_tilt;
-  const double spacing = trapezoid_spacing(mu, limits.max_frequency);
   double low = -mu * mu / 2 - kReach * mu;
   double high = mu * mu / 2 + kReach * mu;
   if (direction == Direction::kRemove || q == 1) {
@@ -37,30 +54,25 @@ void add_gaussian(LossNodes& nodes, const Step& step, const BaseLoss& base, Dire
     const double flat = std::log((1 - q) / q) - std::log1p(max_tilt) - 10 - kReach * mu;
     low = std::min(low, std::max(low - max_tilt * mu * mu, flat));
   }
-  if (limits.tail_mass > 0) {
-    const LossRange range = gaussian_range(step, limits.tail_mass);
-    low = std::max(low, range.low);
-    high = std::min(high, range.high);
-  }
+  const Taper taper = limits.tail_mass > 0 ? Taper(gaussian_range(step, limits.tail_mass).high, mu) : Taper();
+  high = std::min(high, taper.end());
+  const double spacing = std::min(trapezoid_spacing(mu, limits.max_frequency), taper.spacing());
   const double log_spacing = std::log(spacing);
   for (double t = low; t < high; t += spacing) {
-    add(nodes, sampled_loss(t, q), base.log_density(t) - t + log_spacing);
+    add(nodes, sampled_loss(t, q), base.log_density(t) - t + log_spacing + taper.log_weight(t));
   }
 }
 
 void add_replaced_gaussian(LossNodes& nodes, const Step& step, const NodeLimits& limits) {
   const ReplacedGaussian pair(step);
   const double half = pair.mu() / 2;
-  const double spacing = trapezoid_spacing(half, 2 * limits.max_frequency);
-  double low = -half * (half + kReach + 2 * half);
-  double high = half * (half + kReach + 2 * half * (limits.max_tilt + 1));
-  if (limits.tail_mass > 0) {
-    high = std::min(high, pair.reach(limits.tail_mass));
-    low = std::max(low, -high);
-  }
+  const Taper taper = limits.tail_mass > 0 ? Taper(pair.reach(limits.tail_mass), half) : Taper();
+  const double low = -half * (half + kReach + 2 * half);
+  const double high = std::min(half * (half + kReach + 2 * half * (limits.max_tilt + 1)), taper.end());
+  const double spacing = std::min(trapezoid_spacing(half, 2 * limits.max_frequency), taper.spacing());
   const double log_spacing = std::log(spacing);
   for (double s = low; s < high; s += spacing) {
-    add(nodes, pair.loss(s), pair.log_centre_density(s) + pair.log_q_factor(s) + log_spacing);
+    add(nodes, pair.loss(s), pair.log_centre_density(s) + pair.log_q_factor(s) + log_spacing + taper.log_weight(s));
   }
 }
 
