@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace sotto::privacy {
@@ -56,27 +57,34 @@ std::vector<CatalogueCase> cases() {
   };
 }
 
-TEST(ClippedSumOf, EveryModelEqualsTheLoop) {
-  for (const auto& [name, task, batch, training, change] : cases()) {
-    config::ModelOptions options;
-    options.name = name;
-    change(options);
-    Case c = make_case(options, task, batch);
-    c.model->train(training);
-    const at::Tensor gradients = gradients_one_by_one(c);
-    const at::Tensor norms = norms_of(gradients);
-    const double bound = middle(norms);
-    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound});
-    const ClippedSum result = clipper.sum(c.x, c.y);
-    std::string worst;
-    EXPECT_LT(difference(c, clipped_sum(gradients, bound), &worst), kTolerance) << name << ": " << worst;
-    EXPECT_TRUE(at::allclose(result.norms[0], norms, 1e-5, 1e-12)) << name << result.norms[0] << norms;
-    EXPECT_EQ(result.clipped, norms.gt(bound).sum().item<int64_t>()) << name;
-    EXPECT_EQ(result.non_finite, 0) << name;
-  }
+class ClippedSumOf : public ::testing::TestWithParam<CatalogueCase> {};
+
+TEST_P(ClippedSumOf, AModelEqualsTheLoop) {
+  const auto& [name, task, batch, training, change] = GetParam();
+  config::ModelOptions options;
+  options.name = name;
+  change(options);
+  Case c = make_case(options, task, batch);
+  c.model->train(training);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  const at::Tensor norms = norms_of(gradients);
+  const double bound = middle(norms);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = bound});
+  const ClippedSum result = clipper.sum(c.x, c.y);
+  std::string worst;
+  EXPECT_LT(difference(c, clipped_sum(gradients, bound), &worst), kTolerance) << worst;
+  EXPECT_TRUE(at::allclose(result.norms[0], norms, 1e-5, 1e-12)) << result.norms[0] << norms;
+  EXPECT_EQ(result.clipped, norms.gt(bound).sum().item<int64_t>());
+  EXPECT_EQ(result.non_finite, 0);
 }
 
-TEST(ClippedSumOf, NoModelIsLeftOut) {
+INSTANTIATE_TEST_SUITE_P(Catalogue, ClippedSumOf, ::testing::ValuesIn(cases()), [](const auto& test) {
+  std::string name = std::to_string(test.index) + "_" + test.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(CatalogueCases, NoModelIsLeftOut) {
   std::set<std::string> tested, known;
   for (const auto& c : cases()) tested.insert(c.name);
   for (const auto& entry : models::catalogue()) known.insert(entry.name);
