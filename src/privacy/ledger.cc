@@ -4,6 +4,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <unistd.h>
