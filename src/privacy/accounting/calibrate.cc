@@ -88,8 +88,9 @@ double calibrate(const CalibrationTarget& target, const Step& shape, int64_t cou
   // A closed form, checked below like any other candidate.
   if (others.empty() && !shape.sampled() && shape.kind == Step::Kind::kGaussian && target.method == Method::kExact) {
     const double exact = std::sqrt(static_cast<double>(count)) / gaussian_mu(target.epsilon, target.delta);
-    for (double margin = 1e-15; margin < 1e-9; margin *= 4) {
-      if (spent(exact * (1 + margin)) <= target.epsilon) return exact * (1 + margin);
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const double candidate = exact * (1 + std::ldexp(1e-15, 2 * attempt));
+      if (spent(candidate) <= target.epsilon) return candidate;
     }
   }
 

@@ -172,14 +172,14 @@ class Engine {
 
   // Not finer than the limit of points allows, and such that the largest atom lies on the grid.
   double limited_spacing(double wanted, const Window& window, double delta) const {
-    double spacing = std::max(wanted, window.length / kMostPoints);
+    double least = window.length / kMostPoints;
     double atom = 0;
     for (const Steps& entry : steps_) {
-      spacing = std::max(spacing, grid_points(entry.step, 1, tail_mass(std::log(delta))) / kMostPoints);
+      least = std::max(least, grid_points(entry.step, 1, tail_mass(std::log(delta))) / kMostPoints);
       const double largest = largest_loss(entry.step);
       if (std::isfinite(largest)) atom = std::max(atom, largest);
     }
-    spacing = std::min(spacing, window.length / 1024);
+    const double spacing = std::max(least, std::min(wanted, window.length / 1024));
     return atom > 0 && atom / spacing < 1e9 ? atom / std::ceil(atom / spacing) : spacing;
   }
 

@@ -99,7 +99,7 @@ class Contour {
 template <typename F>
 auto with_tails_cut(std::span<const Steps> steps, Direction direction, double log_delta, const F& compute) {
   const double count = static_cast<double>(total_count(steps));
-  for (const double log_share : {-27.0, -16.0, -12.0}) {
+  for (const double log_share : {-27.0, -18.0, -14.0, -12.0}) {
     const double cut = std::exp(std::max(log_delta, -640.0) + log_share);
     const ComposedLoss loss(steps, direction, cut / count);
     if (const auto result = compute(loss, cut)) return *result;

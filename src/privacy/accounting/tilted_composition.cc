@@ -137,6 +137,7 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   double squares = 0;
   long double sum = 0;
   long double next_sum = 0;
+  const long double step_down = std::exp(-static_cast<long double>(spacing_));
   for (int64_t i = size - 1; i >= 0; --i) {
     const int64_t k = first_ + i;
     const double mass = std::max(0.0, fourier.values()[static_cast<size_t>(((k % size) + size) % size)]);
@@ -144,7 +145,7 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
     squares += mass * mass;
     const double weighted = mass * std::exp(-tilt_ * above);
     sum += weighted;
-    next_sum += weighted * std::exp(-above);
+    next_sum = weighted + step_down * next_sum;
     sums_[static_cast<size_t>(i)] = static_cast<double>(sum);
     next_sums_[static_cast<size_t>(i)] = static_cast<double>(next_sum);
   }
@@ -175,8 +176,9 @@ double TiltedComposition::unshifted_log_delta(double epsilon) const {
   const auto index = static_cast<size_t>(std::max(0.0, std::floor(from_first) + 1));
   if (index >= sums_.size()) return 0;
   const double above = std::max(0.0, epsilon - static_cast<double>(first_) * spacing_);
+  const double to_next = std::min(0.0, above - static_cast<double>(index) * spacing_);
   // The rounding term was bounded for masses at weights relative to ε, hence e^{-λ·above}.
-  const double bound = std::max(0.0, sums_[index] - std::exp(above) * next_sums_[index]) +
+  const double bound = std::max(0.0, sums_[index] - std::exp(to_next) * next_sums_[index]) +
                        rounding_ * std::exp(-tilt_ * above) + kUnderflow +
                        16 * kUnit * sums_[index] * (1 + (1 + tilt_) * above);
   return std::min(0.0, log_add(log_scale_ + std::log(bound), log_added_));

@@ -46,7 +46,7 @@ class TiltedComposition {
   double shift_ = 0;               // how much the true losses may exceed the grid's
   double rounding_ = 0;            // in units of e^log_scale at ε = loss of first_
   std::vector<double> sums_;       // Σ_{j≥i} p_j e^{-λ(j h)}
-  std::vector<double> next_sums_;  // Σ_{j≥i} p_j e^{-(λ+1)(j h)}
+  std::vector<double> next_sums_;  // Σ_{j≥i} p_j e^{-λ(j h)} e^{-(j-i)h}
 };
 
 }  // namespace sotto::privacy
