@@ -24,6 +24,7 @@ bool is_noised(const Group& group) {
 
 std::vector<double> least_energy_weights(const std::vector<Group>& groups) {
   std::vector<double> weights;
+  weights.reserve(groups.size());
   for (const Group& group : groups) {
     weights.push_back(group.sensitivity * std::sqrt(static_cast<double>(group.coordinates)));
   }
