@@ -1,5 +1,6 @@
 #include "cli/bench_account.h"
 
+#include "cli/bench_figures.h"
 #include "cli/output.h"
 #include "privacy/accounting/accountant.h"
 
@@ -24,11 +25,6 @@ double seconds_of(privacy::Method method, const privacy::Step& step, int64_t cou
   return epsilon > 0 ? seconds : 0;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void bench_account(const OutputOptions& output) {
   std::vector<double> pld;
   std::vector<double> exact;
@@ -38,13 +34,7 @@ void bench_account(const OutputOptions& output) {
       exact.push_back(seconds_of(privacy::Method::kExact, privacy::Step::gaussian(1 + 0.1 * i), 10'000));
     }
   }
-  const nlohmann::json result = {{"pld_10000_steps_ms", median(pld) * 1e3}, {"exact_us", median(exact) * 1e6}};
-  if (output.json) {
-    print_json(result);
-  } else {
-    print_text(fmt::format("certified, 10000 sampled steps  {:.1f} ms\nexact, 10000 Gaussian steps     {:.1f} us\n",
-                           result["pld_10000_steps_ms"].get<double>(), result["exact_us"].get<double>()));
-  }
+  print_figures({{"pld_10000_steps_ms", median(pld) * 1e3}, {"exact_us", median(exact) * 1e6}}, output);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/table.h"
 #include "base/text.h"
+#include "cli/bench_figures.h"
 #include "cli/output.h"
 #include "cli/tensor_memory.h"
 #include "models/flat.h"
@@ -108,11 +108,6 @@ class Trainee {
   privacy::NoiseSource noise_ = privacy::NoiseSource::secure();
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 template <typename Step>
 double milliseconds(int repeats, const Step& step) {
   const auto begin = Clock::now();
@@ -157,20 +152,6 @@ json measure(const BenchOptions& options) {
           {"private_peak_mb", private_mb}, {"memory_ratio", private_mb / plain_mb}};
 }
 
-void bench(const BenchOptions& options) {
-  const json value = measure(options);
-  if (options.output.json) {
-    print_json(value);
-    return;
-  }
-  Table table({"figure", "value"});
-  for (const auto& [key, figure] : value.items())
-    table.add_row({key, figure.is_number_float() ? fmt::format("{:.3f}", figure.get<double>())
-                        : figure.is_string()     ? figure.get<std::string>()
-                                                 : figure.dump()});
-  print_text(table.to_string());
-}
-
 }  // namespace
 
 void add_bench_dpsgd(CLI::App& bench_command) {
@@ -187,7 +168,7 @@ void add_bench_dpsgd(CLI::App& bench_command) {
       ->check(CLI::Range(1, 1024));
   add_output_options(*command, options->output, "Print the figures as JSON");
   add_example(*command, "sotto bench dpsgd --model cnn --json");
-  command->callback([options] { bench(*options); });
+  command->callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

@@ -1,7 +1,7 @@
 #include "cli/bench_noise.h"
 
 #include "base/progress.h"
-#include "base/table.h"
+#include "cli/bench_figures.h"
 #include "cli/output.h"
 #include "privacy/noise/gaussian.h"
 
@@ -33,11 +33,6 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // One core, buffers warm, the two sides in turn: adding secure noise to values where they lie, and writing normal
 // numbers into a tensor of the same size.
 json measure(const BenchOptions& options) {
@@ -67,19 +62,6 @@ json measure(const BenchOptions& options) {
           {"best_torch_randn_per_s", count / *std::min_element(randn.begin(), randn.end())}};
 }
 
-void bench(const BenchOptions& options) {
-  const json value = measure(options);
-  if (options.output.json) {
-    print_json(value);
-    return;
-  }
-  Table table({"figure", "value"});
-  for (const auto& [key, figure] : value.items()) {
-    table.add_row({key, figure.is_number_integer() ? figure.dump() : fmt::format("{:.4g}", figure.get<double>())});
-  }
-  print_text(table.to_string());
-}
-
 }  // namespace
 
 void add_bench_noise(CLI::App& bench_command) {
@@ -92,7 +74,7 @@ void add_bench_noise(CLI::App& bench_command) {
       ->check(CLI::Range(1, 10000));
   add_output_options(*command, options->output, "Print the figures as JSON");
   add_example(*command, "sotto bench noise --json");
-  command->callback([options] { bench(*options); });
+  command->callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

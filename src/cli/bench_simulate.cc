@@ -5,7 +5,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "base/table.h"
+#include "cli/bench_figures.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
 #include "federation/cohort.h"
@@ -54,11 +54,6 @@ config::RunSpec workload(const BenchOptions& options) {
   spec.federation.lr = 0.05;
   spec.federation.eval_clients = 1;
   return spec;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 double seconds_since(Clock::time_point start) {
@@ -211,19 +206,6 @@ json measure(const BenchOptions& options) {
   return value;
 }
 
-void bench(const BenchOptions& options) {
-  const json value = measure(options);
-  if (options.output.json) {
-    print_json(value);
-    return;
-  }
-  Table table({"figure", "value"});
-  for (const auto& [key, figure] : value.items()) {
-    table.add_row({key, figure.is_number_integer() ? figure.dump() : fmt::format("{:.3f}", figure.get<double>())});
-  }
-  print_text(table.to_string());
-}
-
 }  // namespace
 
 void add_bench_simulate(CLI::App& bench_command) {
@@ -238,7 +220,7 @@ void add_bench_simulate(CLI::App& bench_command) {
   add_threads_option(*command, options->threads);
   add_output_options(*command, options->output, "Print the figures as JSON");
   add_example(*command, "sotto bench simulate --json");
-  command->callback([options] { bench(*options); });
+  command->callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

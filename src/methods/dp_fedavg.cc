@@ -1,9 +1,9 @@
 #include "methods/dp_fedavg.h"
 
 #include "base/error.h"
-#include "methods/local_trainer.h"
 #include "methods/options.h"
 #include "methods/requirements.h"
+#include "methods/trainer_client.h"
 #include "privacy/calibration.h"
 #include "privacy/mechanisms/gaussian.h"
 #include "privacy/mechanisms/quantile.h"
@@ -92,10 +92,10 @@ privacy::GroupwiseGaussian mechanism_for(const Options& options, const Terms& te
   return privacy::GroupwiseGaussian::calibrated(terms.noise_multiplier, std::move(groups), std::move(weights));
 }
 
-class Client : public ClientMethod {
+class Client : public TrainerClient {
  public:
   Client(const MethodContext& context, Options options)
-      : trainer_(context),
+      : TrainerClient(context),
         options_(std::move(options)),
         server_(privacy::TrustedServer::declared_by(context.spec)),
         neighbours_(privacy::neighbours_of(require_privacy(context.spec, "client"))) {
@@ -109,7 +109,7 @@ class Client : public ClientMethod {
     StepResult result;
     result.report = trainer_.train(shard, context);
     if (result.report.diverged) return result;
-    if (!trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
+    keep_personal(state);
     const at::Tensor update = trainer_.flat().shared() - anchor;
     const double clip = options_.quantile ? find_tensor(broadcast.values, kClipName).item<double>() : options_.clip;
     NamedTensors values;
@@ -121,17 +121,7 @@ class Client : public ClientMethod {
     return result;
   }
 
-  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
-    NamedTensors parameters = trainer_.model().shared_parameters();
-    for (auto& [name, value] : parameters) value.detach().copy_(find_tensor(broadcast.values, name));
-    copy_values(trainer_.personal(), state.empty() ? trainer_.initial_personal() : state.values());
-  }
-
-  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
-  NamedTensors selected_weights() const override { return trainer_.model().state(); }
-
  private:
-  LocalTrainer trainer_;
   Options options_;
   privacy::TrustedServer server_;
   privacy::Neighbours neighbours_;

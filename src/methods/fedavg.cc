@@ -1,6 +1,7 @@
 #include "methods/fedavg.h"
 
 #include "methods/averaging.h"
+#include "methods/trainer_client.h"
 
 #include <ATen/ATen.h>
 
@@ -10,9 +11,9 @@ namespace {
 constexpr const char* kWhat = "model";
 constexpr const char* kWhy = "non-private method: model weights and record counts are sent in the clear";
 
-class AveragingClient : public ClientMethod {
+class AveragingClient : public TrainerClient {
  public:
-  AveragingClient(const MethodContext& context, AnchoredTerm term) : trainer_(context), term_(std::move(term)) {}
+  AveragingClient(const MethodContext& context, AnchoredTerm term) : TrainerClient(context), term_(std::move(term)) {}
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
@@ -25,23 +26,14 @@ class AveragingClient : public ClientMethod {
     StepResult result;
     result.report = trainer_.train(shard, context, extra);
     if (result.report.diverged) return result;
-    if (!trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
+    keep_personal(state);
     NamedTensors values = clone(trainer_.shared());
     values.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(shard.size()), at::kDouble)});
     result.upload = privacy::in_the_clear(privacy::Contribution(std::move(values)), context.release, kWhat, kWhy);
     return result;
   }
 
-  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
-    copy_values(trainer_.shared(), broadcast.values);
-    copy_values(trainer_.personal(), state.empty() ? trainer_.initial_personal() : state.values());
-  }
-
-  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
-  NamedTensors selected_weights() const override { return trainer_.model().state(); }
-
  private:
-  LocalTrainer trainer_;
   AnchoredTerm term_;
   at::Tensor anchor_;
 };

@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "methods/averaging.h"
-#include "methods/local_trainer.h"
 #include "methods/options.h"
 #include "methods/requirements.h"
+#include "methods/trainer_client.h"
 #include "privacy/calibration.h"
 #include "privacy/dpsgd/noisy_descent.h"
 
@@ -60,12 +60,12 @@ privacy::DescentPlan descent_plan(const MethodContext& context, const Options& o
   return plan;
 }
 
-class Client : public ClientMethod {
+class Client : public TrainerClient {
  public:
   explicit Client(const MethodContext& context)
-      : context_(context),
+      : TrainerClient(context),
+        context_(context),
         options_(options_of(context.spec, read_options)),
-        trainer_(context),
         descent_(trainer_.model(), trainer_.flat()) {
     require_no_batch_statistics(trainer_.model());
   }
@@ -85,23 +85,13 @@ class Client : public ClientMethod {
       result.report = {trained.loss, trained.samples, !all_finite(trained.release.values())};
       if (!result.report.diverged) result.upload = std::move(trained.release);
     });
-    if (result.upload && !trainer_.personal().empty()) state = privacy::PrivateState(clone(trainer_.personal()));
+    if (result.upload) keep_personal(state);
     return result;
   }
-
-  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
-    NamedTensors parameters = trainer_.model().shared_parameters();
-    for (auto& [name, value] : parameters) value.detach().copy_(find_tensor(broadcast.values, name));
-    copy_values(trainer_.personal(), state.empty() ? trainer_.initial_personal() : state.values());
-  }
-
-  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
-  NamedTensors selected_weights() const override { return trainer_.model().state(); }
 
  private:
   MethodContext context_;
   Options options_;
-  LocalTrainer trainer_;
   privacy::NoisyDescent descent_;
 };
 

@@ -1,0 +1,25 @@
+// A client that holds one model: the part that broadcasts fill, and a personal part that stays with it.
+#pragma once
+
+#include "methods/local_trainer.h"
+#include "methods/method.h"
+
+namespace sotto::methods {
+
+class TrainerClient : public ClientMethod {
+ public:
+  explicit TrainerClient(const MethodContext& context) : trainer_(context) {}
+
+  // Shared values come from the broadcast where it names them, personal ones from the state, or as clients start.
+  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override;
+  at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  NamedTensors selected_weights() const override { return trainer_.model().state(); }
+
+ protected:
+  // What the client keeps for itself after a step, if the model has a personal part.
+  void keep_personal(privacy::PrivateState& state);
+
+  LocalTrainer trainer_;
+};
+
+}  // namespace sotto::methods
