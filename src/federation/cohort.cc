@@ -12,9 +12,11 @@ namespace {
 std::vector<int64_t> poisson_sample(int64_t clients, double rate, RandomStream& stream) {
   std::vector<int64_t> chosen;
   const double log_miss = std::log1p(-rate);
-  for (double next = std::floor(std::log1p(-stream.uniform()) / log_miss); next < static_cast<double>(clients);
-       next += 1 + std::floor(std::log1p(-stream.uniform()) / log_miss)) {
+  const auto gap = [&] { return std::floor(std::log1p(-stream.uniform()) / log_miss); };
+  double next = gap();
+  while (next < static_cast<double>(clients)) {
     chosen.push_back(static_cast<int64_t>(next));
+    next += 1 + gap();
   }
   return chosen;
 }

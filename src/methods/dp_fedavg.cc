@@ -94,9 +94,9 @@ privacy::GroupwiseGaussian mechanism_for(const Options& options, const Terms& te
 
 class Client : public TrainerClient {
  public:
-  Client(const MethodContext& context, Options options)
+  Client(const MethodContext& context, const Options& options)
       : TrainerClient(context),
-        options_(std::move(options)),
+        options_(options),
         server_(privacy::TrustedServer::declared_by(context.spec)),
         neighbours_(privacy::neighbours_of(require_privacy(context.spec, "client"))) {
     require_no_batch_statistics(trainer_.model());
@@ -129,8 +129,8 @@ class Client : public TrainerClient {
 
 class Server : public ServerMethod {
  public:
-  Server(const MethodContext& context, Options options)
-      : options_(std::move(options)),
+  Server(const MethodContext& context, const Options& options)
+      : options_(options),
         terms_(terms_of(context)),
         model_(initial_model(context)),
         flat_(*model_),
