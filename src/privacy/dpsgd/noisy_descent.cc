@@ -24,16 +24,16 @@ int64_t steps_per_epoch(const DescentPlan& plan) {
   return static_cast<int64_t>(std::ceil(1.0 / plan.rate - 1e-9));
 }
 
-// Positions into the client's records, step after step of one epoch. Who is in a Poisson batch is as secret as the
-// noise; disjoint batches may be known.
+// Positions into the client's records, step after step of one epoch. Who is in which batch is as secret as the noise: a
+// Poisson batch is amplified for that, and under add-remove a known assignment by position would shift with a record
+// that disappears. Secret, it is an average over assignments that leave all others where they are.
 class Batches {
  public:
   Batches(const DescentPlan& plan, int64_t records, const ReleaseContext& context)
       : plan_(plan),
         records_(records),
         secret_(context.noise_source("batches")),
-        order_(context.seed, "batch-order", static_cast<uint64_t>(context.round),
-               static_cast<uint64_t>(context.client)) {}
+        order_(secret_.bits(), "batch-order") {}
 
   std::vector<at::Tensor> next_epoch() {
     if (plan_.sampling == Sampling::kPoisson) {

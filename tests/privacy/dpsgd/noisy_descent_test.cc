@@ -60,7 +60,7 @@ TEST_F(Descent, WithoutClippingAndNoiseIsPlainDescent) {
   const at::Tensor noisy = run(indices);
 
   flat_.values().copy_(start_);
-  RandomStream order(5, "batch-order", 1, 0);
+  RandomStream order(NoiseSource::replay(5, "batches", 1, 0).bits(), "batch-order");
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (const at::Tensor& batch : sliced_epoch(kRecords, plan_.batch, order)) {
       flat_.zero_gradient();
