@@ -1,5 +1,7 @@
 #include "privacy/accounting/loss_nodes.h"
 
+#include "privacy/accounting/normal.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +12,8 @@ namespace {
 
 // Standard deviations beyond which a normal distribution holds less than 1e-31.
 constexpr double kReach = 12;
+// Where the smooth cut of tails is centred, in standard deviations above the sharp one.
+constexpr double kTaperShift = 0.4;
 
 void add(LossNodes& nodes, double loss, double log_q) {
   nodes.loss.push_back(loss);
@@ -27,9 +31,9 @@ class Taper {
  public:
   Taper() = default;
   // Hardly anything below `from` is cut.
-  Taper(double from, double deviation) : centre_(from + 0.4 * deviation), width_(0.15 * deviation) {}
+  Taper(double from, double deviation) : centre_(from + kTaperShift * deviation), width_(0.15 * deviation) {}
 
-  double end() const { return centre_ + 4.5 * width_; }
+  double end() const { return centre_ + 7 * width_; }
   double spacing() const { return 0.4 * width_; }
   double log_weight(double t) const {
     return t < centre_ - 6 * width_ ? 0 : std::log(std::erfc((t - centre_) / width_) / 2);
@@ -144,6 +148,19 @@ LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& li
   return nodes;
 }
 
+double mass_left_out(const Step& step, Direction direction, double tail_mass) {
+  if (step.kind != Step::Kind::kGaussian || tail_mass <= 0) return 0;
+  if (direction == Direction::kAdd && !is_symmetric(step)) return 0;
+  const double mu = 1 / step.noise_multiplier;
+  const double q = step.sampling_rate;
+  if (is_replaced_gaussian(step)) {
+    const double y = 2 * ReplacedGaussian(step).reach(tail_mass) / mu + kTaperShift;
+    return static_cast<double>((1 - q) * normal_tail(y) + q * normal_tail(y - mu / 2));
+  }
+  const double z = gaussian_range(step, tail_mass).high / mu - mu / 2 + kTaperShift;
+  return static_cast<double>(q * normal_tail(z) + (1 - q) * normal_tail(z + mu));
+}
+
 Cumulant cumulant(const LossNodes& nodes, double tilt) {
   double highest = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < nodes.size(); ++i) highest = std::max(highest, nodes.log_q[i] + (tilt + 1) * nodes.loss[i]);
@@ -172,16 +189,28 @@ LineOfMoments::LineOfMoments(const LossNodes& nodes, double tilt, double count)
 }
 
 void LineOfMoments::start(double first, double spacing) {
+  first_ = first;
+  spacing_ = spacing;
+  position_ = 0;
   for (auto* part : {&real_, &imag_, &cos_, &sin_}) part->resize(size());
   for (size_t i = 0; i < size(); ++i) {
-    real_[i] = weight_[i] * std::cos(first * loss_[i]);
-    imag_[i] = weight_[i] * std::sin(first * loss_[i]);
     cos_[i] = std::cos(spacing * loss_[i]);
     sin_[i] = std::sin(spacing * loss_[i]);
   }
 }
 
+void LineOfMoments::turn_exactly() {
+  const double w = first_ + static_cast<double>(position_) * spacing_;
+  for (size_t i = 0; i < size(); ++i) {
+    real_[i] = weight_[i] * std::cos(w * loss_[i]);
+    imag_[i] = weight_[i] * std::sin(w * loss_[i]);
+  }
+}
+
 std::complex<double> LineOfMoments::next() {
+  // Rotations drift by a rounding each, which a power of 10⁶ would magnify.
+  if (position_ % 128 == 0) turn_exactly();
+  ++position_;
   double real = 0;
   double imag = 0;
   for (size_t i = 0; i < size(); ++i) {

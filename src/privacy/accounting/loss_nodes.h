@@ -5,6 +5,7 @@
 #include "privacy/accounting/worst_pair.h"
 
 #include <complex>
+#include <cstdint>
 #include <vector>
 
 namespace sotto::privacy {
@@ -25,6 +26,9 @@ struct NodeLimits {
 
 LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& limits);
 
+// The P-mass, to leading order, that nodes with this tail mass leave out.
+double mass_left_out(const Step& step, Direction direction, double tail_mass);
+
 // ln E_P[e^{λL}] with the first two derivatives.
 struct Cumulant {
   double value = 0;
@@ -44,7 +48,12 @@ class LineOfMoments {
   std::complex<double> next();
 
  private:
+  void turn_exactly();
+
   double count_;
+  double first_ = 0;
+  double spacing_ = 0;
+  int64_t position_ = 0;
   double scale_;
   std::vector<double> loss_;
   std::vector<double> weight_;

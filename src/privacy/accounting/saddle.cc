@@ -59,7 +59,8 @@ class Contour {
       std::vector<LineOfMoments> lines = loss.moments_along(tilt_, limit);
       const auto first = static_cast<double>(values_.size() + 1);
       for (LineOfMoments& line : lines) line.start(first * spacing_, spacing_);
-      for (double w = first * spacing_; w <= limit && size > std::exp(kNegligible); w += spacing_) {
+      for (double w = first * spacing_; w <= limit && size > std::exp(kNegligible);
+           w = spacing_ * static_cast<double>(values_.size() + 1)) {
         std::complex<double> sum = -log_moment_;
         for (LineOfMoments& line : lines) {
           sum += line.next();
@@ -95,13 +96,17 @@ class Contour {
 };
 
 // Rare large losses that hardly matter for δ can spoil the integrand. They are cut off, a share of δ at a time, and
-// what was cut is counted in full.
+// what was cut is counted in full: its losses are far above ε.
 template <typename F>
 auto with_tails_cut(std::span<const Steps> steps, Direction direction, double log_delta, const F& compute) {
   const double count = static_cast<double>(total_count(steps));
   for (const double log_share : {-27.0, -18.0, -14.0, -12.0}) {
-    const double cut = std::exp(std::max(log_delta, -640.0) + log_share);
-    const ComposedLoss loss(steps, direction, cut / count);
+    const double tail_mass = std::exp(std::max(log_delta, -640.0) + log_share) / count;
+    const ComposedLoss loss(steps, direction, tail_mass);
+    double cut = 0;
+    for (const Steps& entry : steps) {
+      cut += static_cast<double>(entry.count) * mass_left_out(entry.step, direction, tail_mass);
+    }
     if (const auto result = compute(loss, cut)) return *result;
   }
   fail_user("the saddle-point integral does not converge for these steps: use pld");
