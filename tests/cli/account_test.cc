@@ -38,7 +38,7 @@ TEST_F(AccountProgram, RefusesWithAReasonAndExitTwo) {
 }
 
 TEST_F(AccountProgram, BatchesAnswerLineByLine) {
-  std::string input = "not json\n{\"noise_multiplier\": 1, \"delta\": 1e-5}\n{\"noise\": 1}\n";
+  std::string input = "not json\n{\"noise_multiplier\": 1, \"delta\": 1e-5}\n{\"noise_multiplyer\": 1}\n";
   for (int i = 0; i < 1000; ++i)
     input += fmt::format("{{\"noise_multiplier\": {}, \"steps\": 10, \"delta\": 1e-5}}\n", i + 1);
   const Result result = sotto("account --batch", input);
