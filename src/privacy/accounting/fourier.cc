@@ -47,7 +47,7 @@ RealFourier::~RealFourier() {
 size_t RealFourier::good_size(double at_least) {
   size_t power = 1024;
   while (static_cast<double>(power) < at_least) power *= 2;
-  return static_cast<double>(power / 4 * 3) >= at_least ? power / 4 * 3 : power;
+  return 0.75 * static_cast<double>(power) >= at_least ? power / 4 * 3 : power;
 }
 
 void RealFourier::forward() {

@@ -49,20 +49,27 @@ void add_gaussian(LossNodes& nodes, const Step& step, const BaseLoss& base, Dire
   const double mu = base.mu;
   const double q = step.sampling_rate;
   const double max_tilt = limits.max_tilt;
+  // How fast the sampled loss follows the base loss; it grows with t.
+  const auto follows = [&](double t) { return 1 / (1 + (1 - q) / q * std::exp(-t)); };
   double low = -mu * mu / 2 - kReach * mu;
   double high = mu * mu / 2 + kReach * mu;
   if (direction == Direction::kRemove || q == 1) {
-    high += max_tilt * mu * mu;
+    // The tilted density has its modes where t = μ²/2 + λμ²·follows(t): from above, the largest; with a margin.
+    double shift = max_tilt * mu * mu;
+    for (int i = 0; i < 40; ++i) shift = std::min(shift, max_tilt * mu * mu * 1.3 * follows(high + shift));
+    high += shift;
   } else {
     // Tilts of the swapped pair move mass down, but not below where 1 - q + q e^t is flat.
     const double flat = std::log((1 - q) / q) - std::log1p(max_tilt) - 10 - kReach * mu;
-    low = std::min(low, std::max(low - max_tilt * mu * mu, flat));
+    low = std::min(low, std::max(low - max_tilt * mu * mu * follows(mu * mu / 2), flat));
   }
   const Taper taper = limits.tail_mass > 0 ? Taper(gaussian_range(step, limits.tail_mass).high, mu) : Taper();
   high = std::min(high, taper.end());
-  const double spacing = std::min(trapezoid_spacing(mu, limits.max_frequency), taper.spacing());
+  const double spacing = std::min(trapezoid_spacing(mu, limits.max_frequency * follows(high)), taper.spacing());
   const double log_spacing = std::log(spacing);
-  for (double t = low; t < high; t += spacing) {
+  const auto points = static_cast<int64_t>(std::ceil((high - low) / spacing));
+  for (int64_t i = 0; i < points; ++i) {
+    const double t = low + static_cast<double>(i) * spacing;
     add(nodes, sampled_loss(t, q), base.log_density(t) - t + log_spacing + taper.log_weight(t));
   }
 }
@@ -75,7 +82,9 @@ void add_replaced_gaussian(LossNodes& nodes, const Step& step, const NodeLimits&
   const double high = std::min(half * (half + kReach + 2 * half * (limits.max_tilt + 1)), taper.end());
   const double spacing = std::min(trapezoid_spacing(half, 2 * limits.max_frequency), taper.spacing());
   const double log_spacing = std::log(spacing);
-  for (double s = low; s < high; s += spacing) {
+  const auto points = static_cast<int64_t>(std::ceil((high - low) / spacing));
+  for (int64_t i = 0; i < points; ++i) {
+    const double s = low + static_cast<double>(i) * spacing;
     add(nodes, pair.loss(s), pair.log_centre_density(s) + pair.log_q_factor(s) + log_spacing + taper.log_weight(s));
   }
 }

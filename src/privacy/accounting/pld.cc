@@ -26,7 +26,7 @@ constexpr double kNegligible = -20;
 // Tilts λ + s at which Chernoff bounds are tried, relative to the width of the tilted distribution.
 template <typename F>
 void for_each_shift(double deviation, const F& take) {
-  for (double s = 0.02 / deviation; s < 40 / deviation; s *= 1.4) take(s);
+  for (int i = 0; i < 23; ++i) take(0.02 * std::pow(1.4, i) / deviation);
 }
 
 // The window for δ near e^log_delta at ε and a given tilt: far enough up that the tilted mass beyond is negligible, and
@@ -49,7 +49,8 @@ Window window_at(const ComposedLoss& loss, double epsilon, double log_delta, dou
   const double slack = std::min(4 * deviation + 0.2 * std::abs(epsilon) + 1e-12, 100 / std::max(tilt, 1e-100));
   window.bottom = epsilon - slack;
   const double by_decay = tilt > 0 ? (-kNegligible - log_delta) / tilt : kInfinity;
-  window.length = std::max(up, slack) + slack + std::min(by_decay, std::max(0.0, down - slack));
+  window.height = std::max(up, slack) + slack;
+  window.length = window.height + std::min(by_decay, std::max(0.0, down - slack));
   return window;
 }
 
@@ -58,12 +59,13 @@ Window window_at(const ComposedLoss& loss, double epsilon, double log_delta, dou
 Window choose_window(const ComposedLoss& loss, double epsilon, double log_delta) {
   const double saddle = loss.saddle_point(std::min(epsilon, loss.largest() * (1 - 1e-6)));
   Window best = window_at(loss, epsilon, log_delta, saddle);
-  for (double tilt = 0.8 * saddle; tilt > 1e-3 * saddle; tilt *= 0.8) {
+  for (int i = 1; i <= 30; ++i) {
+    const double tilt = saddle * std::pow(0.8, i);
     if (log_delta - (loss.cumulant(tilt).value - tilt * epsilon) < kMostDigitsLost) break;
     const Window window = window_at(loss, epsilon, log_delta, tilt);
     if (window.length < best.length) best = window;
   }
-  const double top = best.bottom + best.length;
+  const double top = best.bottom + best.height;
   const Cumulant at = loss.cumulant(best.tilt);
   best.chernoff_tilt = best.tilt;
   double least = at.value - best.tilt * top;
@@ -106,6 +108,7 @@ class Engine {
     const double finite_target = std::log(delta - revealed);
     const ComposedLoss loss(steps_, direction, tail_mass(finite_target));
     double best = revealed > 0 ? kInfinity : loss.largest() * (1 + 1e-12);
+    if (best <= enough) return best;
     double guess = rough_epsilon(loss, finite_target);
     double slope = loss.saddle_point(guess);
     double tolerance = kCoarse;

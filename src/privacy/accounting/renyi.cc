@@ -84,8 +84,7 @@ RenyiCurve::Best least(const F& value, Orders orders) {
     return best;
   }
   const double step = 0.7;
-  for (double log_order = std::log(1e-4); log_order < std::log(1e8); log_order += step)
-    consider(1 + std::exp(log_order));
+  for (int i = 0; i < 40; ++i) consider(1 + 1e-4 * std::exp(step * i));
   if (!std::isfinite(best.value) || best.value == 0) return best;
   const double centre = std::log(best.order - 1);
   boost::math::tools::brent_find_minima([&](double log_order) { return consider(1 + std::exp(log_order)); },

@@ -18,28 +18,25 @@ constexpr double kLeastTilt = 1e-8;
 constexpr double kMostTilt = 1e12;
 // ln of the relative size below which a contribution is left out.
 constexpr double kNegligible = -30;
-constexpr double kMostWork = 2e9;
+constexpr double kMostWork = 1e9;
 
 double log_add(double a, double b) {
   const double high = std::max(a, b);
   return high == -kInfinity ? high : high + std::log1p(std::exp(std::min(a, b) - high));
 }
 
-// Sums at spacing 2π/period add the tilted curve at distances that are multiples of the period: it must be negligible
-// above, and below either negligible or damped by e^{-λ·period}. Both by Chernoff bounds at tilts λ ± s.
+// Sums at spacing 2π/period add the tilted curve e^{λε}δ(ε) at distances that are multiples of the period: below it is
+// at most e^{-λ·period}, above it is bounded by Chernoff at tilts λ + s.
 double period_of(const ComposedLoss& loss, double epsilon, double tilt, double log_delta) {
   const Cumulant at = loss.cumulant(tilt);
   const double log_weight = log_delta - (at.value - tilt * epsilon);
   const double deviation = std::sqrt(at.variance) + 1e-300;
   double above = loss.largest() - epsilon;
-  double below = kInfinity;
-  for (double s = 0.02 / deviation; s < 40 / deviation; s *= 1.4) {
+  for (int i = 0; i < 23; ++i) {
+    const double s = 0.02 * std::pow(1.4, i) / deviation;
     above = std::min(above, (loss.cumulant(tilt + s).value - at.value - kNegligible - log_weight) / s - epsilon);
-    if (s > tilt + 1) continue;
-    below = std::min(below, (loss.cumulant(tilt - s).value - at.value - kNegligible - log_weight) / s + epsilon);
   }
-  const double by_decay = (-kNegligible - log_delta) / tilt;
-  return std::max(above, 0.0) + std::min(by_decay, std::max(0.0, below)) + 1e-12;
+  return std::max(above, (-kNegligible - log_delta) / tilt);
 }
 
 // The integrand on an equidistant contour through λ, sampled once; the integral at any ε near the one it was made for,
@@ -58,7 +55,10 @@ class Contour {
     for (double limit = 8 / std::sqrt(curvature); size > std::exp(kNegligible); limit *= 2) {
       std::vector<LineOfMoments> lines = loss.moments_along(tilt_, limit);
       const auto first = static_cast<double>(values_.size() + 1);
-      for (LineOfMoments& line : lines) line.start(first * spacing_, spacing_);
+      for (LineOfMoments& line : lines) {
+        line.start(first * spacing_, spacing_);
+        work += 50 * static_cast<double>(line.size());
+      }
       for (double w = first * spacing_; w <= limit && size > std::exp(kNegligible);
            w = spacing_ * static_cast<double>(values_.size() + 1)) {
         std::complex<double> sum = -log_moment_;
@@ -69,8 +69,8 @@ class Contour {
         const std::complex<double> z(tilt_, w);
         values_.push_back(std::exp(sum) * (tilt_ * (1 + tilt_)) / (z * (z + 1.0)));
         size = std::max(std::abs(values_.back()), 0.9 * size);
+        if (work > kMostWork) return;
       }
-      if (work > kMostWork) return;
     }
     converged_ = true;
   }

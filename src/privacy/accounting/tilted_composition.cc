@@ -132,17 +132,18 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   pointwise = pointwise / static_cast<double>(size) + kUnderflow;
   fourier.backward();
 
-  sums_.resize(static_cast<size_t>(size));
-  next_sums_.resize(static_cast<size_t>(size));
+  const int64_t used = std::min(size, static_cast<int64_t>(std::ceil(window.height / spacing_)) + 4);
+  sums_.resize(static_cast<size_t>(used));
+  next_sums_.resize(static_cast<size_t>(used));
   double squares = 0;
   long double sum = 0;
   long double next_sum = 0;
   const long double step_down = std::exp(-static_cast<long double>(spacing_));
-  for (int64_t i = size - 1; i >= 0; --i) {
+  for (const double mass : fourier.values()) squares += mass * mass;
+  for (int64_t i = used - 1; i >= 0; --i) {
     const int64_t k = first_ + i;
     const double mass = std::max(0.0, fourier.values()[static_cast<size_t>(((k % size) + size) % size)]);
     const double above = static_cast<double>(i) * spacing_;
-    squares += mass * mass;
     const double weighted = mass * std::exp(-tilt_ * above);
     sum += weighted;
     next_sum = weighted + step_down * next_sum;
@@ -163,7 +164,7 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   const double norm = std::sqrt(squares) + pointwise * root_size;
   rounding_ = 1.001 * (pointwise * weights + fourier.relative_error() * norm * std::sqrt(weight_squares));
   const double bottom = static_cast<double>(first_) * spacing_;
-  const double top = bottom + static_cast<double>(size) * spacing_;
+  const double top = bottom + static_cast<double>(used) * spacing_;
   log_scale_ =
       log_moments - tilt_ * bottom + relative_error + kUnit * (std::abs(log_moments) + tilt_ * std::abs(bottom));
   const double above_window =

@@ -17,7 +17,8 @@ struct CountedGrid {
 struct Window {
   double tilt = 0;           // λ
   double bottom = 0;         // δ(ε) is bounded for ε ≥ bottom
-  double length = 0;         // losses in [bottom, bottom + length) are told apart
+  double height = 0;         // masses in [bottom, bottom + height) are used; what lies above is bounded
+  double length = 0;         // the period: at least height, and more to keep what wraps round from below out of it
   double chernoff_tilt = 0;  // λ' that bounds what lies above
 };
 
@@ -25,7 +26,7 @@ class TiltedComposition {
  public:
   TiltedComposition(std::span<const CountedGrid> grids, const Window& window);
 
-  // Upper bound of ln δ(ε), for ε in [bottom, bottom + length).
+  // Upper bound of ln δ(ε), for ε in [bottom, bottom + height).
   double log_delta(double epsilon) const;
   // The smallest ε ≥ bottom() at which the bound is at most log_delta; ∞ if there is none in the window.
   double epsilon(double log_delta) const;
