@@ -67,7 +67,7 @@ FederationOptions read_federation(Section section, int64_t clients) {
   return o;
 }
 
-PrivacyOptions read_privacy(Section section) {
+PrivacyOptions read_privacy(Section section, uint64_t seed) {
   PrivacyOptions o;
   o.epsilon = section.required_number("epsilon", kPositive, "1.0");
   o.delta =
@@ -77,6 +77,29 @@ PrivacyOptions read_privacy(Section section) {
   o.observer = section.one_of("observer", o.observer, {"server", "clients", "public"});
   o.noise = section.one_of("noise", o.noise, {"replay", "secure"});
   o.budgets = section.numbers("budgets", o.budgets, kPositive);
+  o.budget_shares = section.numbers("budget_shares", o.budget_shares, kPositive);
+  if (!o.budget_shares.empty() && o.budget_shares.size() != o.budgets.size()) {
+    section.fail("budget_shares", fmt::format("has {} numbers for {} budgets; give one share per budget",
+                                              o.budget_shares.size(), o.budgets.size()));
+  }
+  const auto fallback = static_cast<int64_t>(o.budget_shares.empty() ? 0 : seed);
+  o.budget_seed = static_cast<uint64_t>(section.integer("budget_seed", fallback, at_least(0)));
+  section.finish();
+  return o;
+}
+
+FitOptions read_fit(Section section) {
+  FitOptions o;
+  o.proxy = section.text("proxy", o.proxy);
+  o.limit = section.integer("limit", o.limit, at_least(0));
+  o.clients = section.integer("clients", o.clients, at_least(0));
+  o.rounds = section.integer("rounds", o.rounds, at_least(0));
+  o.budgets = section.numbers("budgets", o.budgets, kPositive);
+  o.bounds = section.numbers("bounds", o.bounds, kPositive);
+  o.repeats = section.integer("repeats", o.repeats, at_least(1));
+  o.axis = section.one_of("axis", o.axis, {"epsilon", "noise"});
+  o.outliers = section.boolean("outliers", o.outliers);
+  o.monotone = section.boolean("monotone", o.monotone);
   section.finish();
   return o;
 }
@@ -106,8 +129,9 @@ RunSpec read_spec(Section root, const MethodReader& methods) {
   options.erase("name");
   options.erase("variant");
   spec.method_options = options.dump();
-  if (root.has("privacy")) spec.privacy = read_privacy(root.child("privacy"));
+  if (root.has("privacy")) spec.privacy = read_privacy(root.child("privacy"), spec.seed);
   spec.record = read_record(root.child("record"));
+  if (root.has("fit")) spec.fit = read_fit(root.child("fit"));
   root.finish();
   return spec;
 }

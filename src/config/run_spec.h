@@ -80,16 +80,35 @@ struct PrivacyOptions {
   std::string unit = "record";      // record or client
   std::string observer = "server";  // server, clients, public
   std::string noise = "replay";     // secure or replay
-  std::vector<double> budgets;  // clients' own ε, dealt in turn: client i has budgets[i mod length]; empty = epsilon
+  std::vector<double> budgets;      // clients' own ε; empty = epsilon for everyone
+  // How the budgets are dealt. Empty: in turn, client i has budgets[i mod length]. Otherwise every client draws its
+  // own, budgets[k] with a probability proportional to budget_shares[k].
+  std::vector<double> budget_shares;
+  uint64_t budget_seed = 0;  // of those draws; as written, or the run's seed
 
   // What client `id` may spend.
-  double budget_of(int64_t id) const {
-    return budgets.empty() ? epsilon : budgets[static_cast<size_t>(id) % budgets.size()];
-  }
+  double budget_of(int64_t id) const;
+  double least_budget() const;
   // Whoever protects against clients or the public trusts the server with bounded values.
   bool trusts_server() const { return observer != "server"; }
 
   bool operator==(const PrivacyOptions&) const = default;
+};
+
+// [fit]: how `sotto fit` learns a clipping curve. Not part of a run: it is left out of the hash.
+struct FitOptions {
+  std::string proxy;            // the public dataset that stands for the clients' data; its partition is that of [data]
+  int64_t limit = 0;            // training records of it; 0 = as [data]
+  int64_t clients = 0;          // simulated; 0 = as [data]
+  int64_t rounds = 0;           // simulated; 0 = as the run
+  std::vector<double> budgets;  // ε to try; empty = those of [privacy]
+  std::vector<double> bounds;   // clipping bounds to try
+  int64_t repeats = 3;          // seeds per pair
+  std::string axis = "epsilon";  // what the bound is a function of: epsilon, or noise (signal over noise of a step)
+  bool outliers = true;          // drop points by the inter-quartile rule
+  bool monotone = false;         // the bound never falls as the budget grows
+
+  bool operator==(const FitOptions&) const = default;
 };
 
 // [record]
@@ -112,6 +131,7 @@ struct RunSpec {
   std::string method_options;  // the method's own keys, resolved, as canonical JSON: its parser reads them
   std::optional<PrivacyOptions> privacy;
   RecordOptions record;
+  std::optional<FitOptions> fit;
 
   // SHA-256 of the resolved settings that determine the result.
   std::string hash() const;

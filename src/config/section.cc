@@ -150,6 +150,11 @@ std::string Section::required_one_of(const std::string& key, const std::vector<s
   return one_of(key, choices.front(), choices);
 }
 
+json Section::any(const std::string& key) {
+  const json* value = find(key);
+  return value == nullptr ? json() : *value;
+}
+
 Section Section::child(const std::string& key) {
   const json* value = find(key);
   if (value != nullptr && !value->is_object()) fail(key, fmt::format("must be a table [{}]", dotted(key)));

@@ -60,6 +60,10 @@ class Section {
   double required_number(const std::string& key, const Range& range, const std::string& example);
   std::string required_one_of(const std::string& key, const std::vector<std::string>& choices);
 
+  // A value of any type, null if absent. What stands for it among the resolved settings is for the caller to say.
+  nlohmann::json any(const std::string& key);
+  void resolve(const std::string& key, nlohmann::json value) { resolved_[key] = std::move(value); }
+
   // A table inside this one; empty if absent.
   Section child(const std::string& key);
 

@@ -66,10 +66,8 @@ Terms terms_of(const MethodContext& context) {
   terms.sampling_rate = terms.everyone ? terms.expected_cohort / clients : 1.0;
   terms.times =
       terms.everyone ? spec.rounds : *std::max_element(context.participations.begin(), context.participations.end());
-  const double least =
-      privacy.budgets.empty() ? privacy.epsilon : *std::min_element(privacy.budgets.begin(), privacy.budgets.end());
-  terms.noise_multiplier =
-      privacy::noise_multiplier_for(least, privacy.delta, terms.times, terms.sampling_rate, terms.neighbours.adjacency);
+  terms.noise_multiplier = privacy::noise_multiplier_for(privacy.least_budget(), privacy.delta, terms.times,
+                                                         terms.sampling_rate, terms.neighbours.adjacency);
   return terms;
 }
 

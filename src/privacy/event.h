@@ -18,6 +18,23 @@ inline constexpr const char* kDiscreteGaussianMechanism = "discrete-gaussian";
 // Stands for every client: a release that may depend on any of them.
 inline constexpr int64_t kEveryone = -1;
 
+// What the method's paper says a release costs, where that is not what the noise says.
+struct Claim {
+  // "": the truth, as far as it can be proven.
+  // "renyi": `steps` Gaussian steps of `multiplier`, by Rényi orders 2 … 64 and the classical conversion.
+  // "each": `epsilon` for this release; releases add up.
+  // "run": `epsilon` for the whole run, however many releases it makes.
+  std::string by = {};
+  double multiplier = 0;
+  int64_t steps = 0;
+  double epsilon = 0;
+
+  bool operator==(const Claim&) const = default;
+};
+inline constexpr const char* kClaimRenyi = "renyi";
+inline constexpr const char* kClaimEach = "each";
+inline constexpr const char* kClaimRun = "run";
+
 struct Event {
   int64_t round = 0;
   int64_t client = 0;             // or kEveryone
@@ -26,12 +43,12 @@ struct Event {
   std::string mechanism = {};     // one of the names above
   std::string why_unproven = {};  // why no finite ε can be proven for it; empty if one can
 
-  double noise = 0;               // standard deviation (Gaussian) or scale (Laplace)
-  double sensitivity = 0;         // what one change moves, under `neighbours`, in the mechanism's norm
-  double claimed_multiplier = 0;  // noise / sensitivity as the method's paper has it; 0 = the true one
-  double sampling_rate = 1;       // each record (or client) takes part in a step with this probability (Poisson)
-  int64_t steps = 1;              // how often a record is touched
-  double slack = 0;               // δ lost to the finite precision of the noise
+  double noise = 0;          // standard deviation (Gaussian) or scale (Laplace)
+  double sensitivity = 0;    // what one change moves, under `neighbours`, in the mechanism's norm
+  double sampling_rate = 1;  // each record (or client) takes part in a step with this probability (Poisson)
+  int64_t steps = 1;         // how often a record is touched
+  double slack = 0;          // δ lost to the finite precision of the noise
+  Claim claim = {};
   Neighbours neighbours = {};
   std::string generator = "none";  // secure, replay, none
   std::string parameters = {};     // the mechanism's own, as JSON: groups, grids

@@ -14,6 +14,17 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// Noise of finite precision makes a total variation far below any δ: not worth a second computation.
+constexpr double kNegligibleSlack = 1e-25;
+
+// Releases with the same multiplier and different bounds must look alike although noise / sensitivity was rounded:
+// rounded down to 40 bits, it costs ε a relative 1e-12.
+double rounded_multiplier(double noise, double sensitivity) {
+  int exponent = 0;
+  const double mantissa = std::frexp(noise / sensitivity, &exponent);
+  return std::ldexp(std::floor(std::ldexp(mantissa, 40)), exponent - 40);
+}
+
 auto key(const Step& step) {
   return std::tuple(step.kind, step.noise_multiplier, step.epsilon, step.delta, step.sampling_rate, step.adjacency);
 }
@@ -66,18 +77,28 @@ void Tally::add(const Event& event, int64_t times) {
     why_.insert(std::upper_bound(why_.begin(), why_.end(), event.why_unproven), event.why_unproven);
   }
   if (event.sensitivity == 0) return;
-  const double true_multiplier = event.noise / event.sensitivity;
-  const double claimed = event.claimed_multiplier > 0 ? event.claimed_multiplier : true_multiplier;
-  const int64_t count = event.steps * times;
-  if (const auto step = step_of(event, true_multiplier)) merge(proven_, {*step, count});
-  if (const auto step = step_of(event, claimed)) merge(claimed_, {*step, count});
+  const auto step = step_of(event, rounded_multiplier(event.noise, event.sensitivity));
+  if (step) merge(proven_, {*step, event.steps * times});
   slack_ += event.slack * static_cast<double>(times);
+  const Claim& claim = event.claim;
+  if (claim.by == kClaimRenyi) {
+    merge(claimed_renyi_, {Step::gaussian(claim.multiplier, 1.0, event.neighbours.adjacency), claim.steps * times});
+  } else if (claim.by == kClaimEach) {
+    claimed_each_ += claim.epsilon * static_cast<double>(times);
+  } else if (claim.by == kClaimRun) {
+    claimed_run_ = std::max(claimed_run_, claim.epsilon);
+  } else if (step) {
+    merge(claimed_, {*step, event.steps * times});
+  }
   renyi_only_ = renyi_only_ || event.mechanism == kDiscreteGaussianMechanism;
 }
 
 void Tally::add(const Tally& other) {
   for (const Steps& steps : other.proven_) merge(proven_, steps);
   for (const Steps& steps : other.claimed_) merge(claimed_, steps);
+  for (const Steps& steps : other.claimed_renyi_) merge(claimed_renyi_, steps);
+  claimed_each_ += other.claimed_each_;
+  claimed_run_ = std::max(claimed_run_, other.claimed_run_);
   slack_ += other.slack_;
   renyi_only_ = renyi_only_ || other.renyi_only_;
   std::vector<std::string> both;
@@ -95,7 +116,12 @@ double Tally::epsilon_of(const Pile& pile, double delta) const {
 }
 
 double Tally::claimed(double delta) const {
-  return claimed_.empty() && !why_.empty() ? kInfinity : epsilon_of(claimed_, delta);
+  const bool nothing = claimed_.empty() && claimed_renyi_.empty() && claimed_each_ == 0 && claimed_run_ == 0;
+  if (nothing) return why_.empty() ? 0.0 : kInfinity;
+  const auto renyi = make_accountant(Method::kRdpPaper);
+  for (const Steps& steps : claimed_renyi_) renyi->compose(steps.step, steps.count);
+  return epsilon_of(claimed_, delta) + (claimed_renyi_.empty() ? 0.0 : renyi->epsilon(delta)) + claimed_each_ +
+         claimed_run_;
 }
 
 double Tally::proven(double delta) const {
@@ -114,7 +140,9 @@ bool Tally::within(const Tally& other) const {
       });
     });
   };
-  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) && slack_ <= other.slack_ * (1 + 1e-12) &&
+  return covered(proven_, other.proven_) && covered(claimed_, other.claimed_) &&
+         covered(claimed_renyi_, other.claimed_renyi_) && claimed_each_ <= other.claimed_each_ * (1 + 1e-12) &&
+         claimed_run_ <= other.claimed_run_ && slack_ <= std::max(other.slack_ * (1 + 1e-12), kNegligibleSlack) &&
          renyi_only_ == other.renyi_only_ &&
          std::includes(other.why_.begin(), other.why_.end(), why_.begin(), why_.end());
 }
@@ -128,7 +156,10 @@ bool Tally::operator<(const Tally& other) const {
   if (less(other.proven_, proven_)) return false;
   if (less(claimed_, other.claimed_)) return true;
   if (less(other.claimed_, claimed_)) return false;
-  return std::tie(slack_, renyi_only_, why_) < std::tie(other.slack_, other.renyi_only_, other.why_);
+  if (less(claimed_renyi_, other.claimed_renyi_)) return true;
+  if (less(other.claimed_renyi_, claimed_renyi_)) return false;
+  return std::tie(claimed_each_, claimed_run_, slack_, renyi_only_, why_) <
+         std::tie(other.claimed_each_, other.claimed_run_, other.slack_, other.renyi_only_, other.why_);
 }
 
 }  // namespace sotto::privacy

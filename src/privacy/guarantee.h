@@ -11,7 +11,7 @@ namespace sotto::privacy {
 
 // ε at a stated δ, for one client and one observer.
 struct Guarantee {
-  double claimed = 0;                     // from the multipliers the method's paper claims
+  double claimed = 0;                     // as the method's paper counts
   double proven = 0;                      // from the noise that was added; ∞ if there is none
   std::vector<std::string> why_unproven;  // not empty if proven is ∞ for a reason of its own
 };
@@ -41,7 +41,10 @@ class Tally {
   double epsilon_of(const Pile& pile, double delta) const;
 
   Pile proven_;
-  Pile claimed_;
+  Pile claimed_;        // to be accounted for as proven_ is
+  Pile claimed_renyi_;  // by Rényi orders 2 … 64
+  double claimed_each_ = 0;
+  double claimed_run_ = 0;
   double slack_ = 0;
   // A discrete Gaussian's Rényi divergences are at most the Gaussian's, but that is all it shares with it: once there
   // is one, everything is accounted for by Rényi divergences.

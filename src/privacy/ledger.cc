@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 // ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
 
@@ -29,25 +29,29 @@ constexpr const char* kSchema = R"(
     round INTEGER NOT NULL, client INTEGER NOT NULL, observer TEXT NOT NULL, what TEXT NOT NULL,
     attempt INTEGER NOT NULL,
     mechanism TEXT NOT NULL, why_unproven TEXT NOT NULL,
-    noise REAL NOT NULL, sensitivity REAL NOT NULL, claimed_multiplier REAL NOT NULL, sampling_rate REAL NOT NULL,
-    steps INTEGER NOT NULL, slack REAL NOT NULL, adjacency TEXT NOT NULL, unit TEXT NOT NULL,
-    generator TEXT NOT NULL, parameters TEXT NOT NULL,
-    time INTEGER NOT NULL, chain TEXT NOT NULL,
+    noise REAL NOT NULL, sensitivity REAL NOT NULL, sampling_rate REAL NOT NULL, steps INTEGER NOT NULL, slack REAL NOT NULL,
+    claimed_by TEXT NOT NULL, claimed_multiplier REAL NOT NULL, claimed_steps INTEGER NOT NULL,
+    claimed_epsilon REAL NOT NULL, adjacency TEXT NOT NULL, unit TEXT NOT NULL, generator TEXT NOT NULL,
+    parameters TEXT NOT NULL, time INTEGER NOT NULL, chain TEXT NOT NULL,
     UNIQUE (round, client, observer, what, attempt));
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 )";
 
 constexpr const char* kColumns =
-    "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, claimed_multiplier, sampling_rate, "
-    "steps, slack, adjacency, unit, generator, parameters";
+    "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, sampling_rate, steps, slack, "
+    "claimed_by, claimed_multiplier, claimed_steps, claimed_epsilon, adjacency, unit, generator, parameters";
+constexpr int kColumnCount = 19;
 
 std::string unit_name(Unit unit) {
   return unit == Unit::kClient ? "client" : "record";
 }
 
 json to_json(const config::PrivacyOptions& terms) {
-  return {{"epsilon", terms.epsilon},   {"delta", terms.delta}, {"adjacency", terms.adjacency}, {"unit", terms.unit},
-          {"observer", terms.observer}, {"noise", terms.noise}, {"budgets", terms.budgets}};
+  return {{"epsilon", terms.epsilon},        {"delta", terms.delta},
+          {"adjacency", terms.adjacency},    {"unit", terms.unit},
+          {"observer", terms.observer},      {"noise", terms.noise},
+          {"budgets", terms.budgets},        {"budget_shares", terms.budget_shares},
+          {"budget_seed", terms.budget_seed}};
 }
 
 config::PrivacyOptions terms_from(const json& value) {
@@ -59,15 +63,35 @@ config::PrivacyOptions terms_from(const json& value) {
   terms.observer = value.at("observer");
   terms.noise = value.at("noise");
   terms.budgets = value.at("budgets").get<std::vector<double>>();
+  terms.budget_shares = value.at("budget_shares").get<std::vector<double>>();
+  terms.budget_seed = value.at("budget_seed");
   return terms;
 }
 
 // What a row's link in the chain covers.
 std::string link(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
-  return sha256(json::array({previous, e.round, e.client, e.observer, e.what, attempt, e.mechanism, e.why_unproven,
-                             e.noise, e.sensitivity, e.claimed_multiplier, e.sampling_rate, e.steps, e.slack,
-                             std::string(to_text(e.neighbours.adjacency)), unit_name(e.neighbours.unit), e.generator,
-                             e.parameters, time})
+  return sha256(json::array({previous,
+                             e.round,
+                             e.client,
+                             e.observer,
+                             e.what,
+                             attempt,
+                             e.mechanism,
+                             e.why_unproven,
+                             e.noise,
+                             e.sensitivity,
+                             e.sampling_rate,
+                             e.steps,
+                             e.slack,
+                             e.claim.by,
+                             e.claim.multiplier,
+                             e.claim.steps,
+                             e.claim.epsilon,
+                             std::string(to_text(e.neighbours.adjacency)),
+                             unit_name(e.neighbours.unit),
+                             e.generator,
+                             e.parameters,
+                             time})
                     .dump());
 }
 
@@ -116,14 +140,17 @@ struct Ledger::Statement {
     bind(6, e.why_unproven);
     bind(7, e.noise);
     bind(8, e.sensitivity);
-    bind(9, e.claimed_multiplier);
-    bind(10, e.sampling_rate);
-    bind(11, e.steps);
-    bind(12, e.slack);
-    bind(13, std::string(to_text(e.neighbours.adjacency)));
-    bind(14, unit_name(e.neighbours.unit));
-    bind(15, e.generator);
-    bind(16, e.parameters);
+    bind(9, e.sampling_rate);
+    bind(10, e.steps);
+    bind(11, e.slack);
+    bind(12, e.claim.by);
+    bind(13, e.claim.multiplier);
+    bind(14, e.claim.steps);
+    bind(15, e.claim.epsilon);
+    bind(16, std::string(to_text(e.neighbours.adjacency)));
+    bind(17, unit_name(e.neighbours.unit));
+    bind(18, e.generator);
+    bind(19, e.parameters);
   }
   // kColumns, in order.
   Event event() const {
@@ -135,13 +162,13 @@ struct Ledger::Statement {
             .why_unproven = text(5),
             .noise = real(6),
             .sensitivity = real(7),
-            .claimed_multiplier = real(8),
-            .sampling_rate = real(9),
-            .steps = integer(10),
-            .slack = real(11),
-            .neighbours = {adjacency_from_text(text(12)), text(13) == "client" ? Unit::kClient : Unit::kRecord},
-            .generator = text(14),
-            .parameters = text(15)};
+            .sampling_rate = real(8),
+            .steps = integer(9),
+            .slack = real(10),
+            .claim = {.by = text(11), .multiplier = real(12), .steps = integer(13), .epsilon = real(14)},
+            .neighbours = {adjacency_from_text(text(15)), text(16) == "client" ? Unit::kClient : Unit::kRecord},
+            .generator = text(17),
+            .parameters = text(18)};
   }
 
   sqlite3* database;
@@ -180,7 +207,7 @@ void Ledger::open(const std::string& name, Mode mode) {
     if (mode == Mode::kWrite) {
       insert_ = std::make_unique<Statement>(
           database_, fmt::format("INSERT INTO releases ({}, attempt, time, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
                                  kColumns));
       find_ = std::make_unique<Statement>(
           database_, fmt::format("SELECT {}, id, attempt FROM releases WHERE round = ?1 AND client = ?2 AND observer = "
@@ -319,9 +346,7 @@ void Ledger::afford(const Event& event, int64_t expected) {
     check(std::move(both), terms_->budget_of(event.client), event.client);
     return;
   }
-  const double least =
-      terms_->budgets.empty() ? terms_->epsilon : *std::min_element(terms_->budgets.begin(), terms_->budgets.end());
-  check(everyone, least, kEveryone);
+  check(everyone, terms_->least_budget(), kEveryone);
   for (const auto& [client, tally] : spent_) {
     if (client == kEveryone) continue;
     Tally both = tally;
@@ -339,8 +364,8 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   find_->bind(4, event.what);
   if (find_->next()) {
     const Event known = find_->event();
-    const int64_t row = find_->integer(16);
-    attempt = find_->integer(17) + 1;
+    const int64_t row = find_->integer(kColumnCount);
+    attempt = find_->integer(kColumnCount + 1) + 1;
     find_->reset();
     if (known != event) {
       fail_user("the ledger {} holds another release of client {} in round {}: it belongs to a different run", name_,
@@ -357,9 +382,9 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   const int64_t time = std::max(now(), last_time_);
   std::string chain = link(head_, event, attempt, time);
   insert_->bind(event);
-  insert_->bind(17, attempt);
-  insert_->bind(18, time);
-  insert_->bind(19, chain);
+  insert_->bind(kColumnCount + 1, attempt);
+  insert_->bind(kColumnCount + 2, time);
+  insert_->bind(kColumnCount + 3, chain);
   insert_->next();
   insert_->reset();
   head_ = std::move(chain);
@@ -404,7 +429,7 @@ std::map<int64_t, Tally> Ledger::tallies(const std::string& observer) const {
   std::map<int64_t, Tally> tallies;
   while (query.next()) {
     const Event event = query.event();
-    if (is_seen_by(event, observer)) tallies[event.client].add(event, query.integer(16));
+    if (is_seen_by(event, observer)) tallies[event.client].add(event, query.integer(kColumnCount));
   }
   return tallies;
 }
@@ -431,9 +456,10 @@ void Ledger::verify_chain() const {
                         fmt::format("SELECT {}, attempt, time, chain, id FROM releases ORDER BY id", kColumns));
   std::string previous;
   while (query.next()) {
-    const std::string chain = query.text(18);
-    if (link(previous, query.event(), query.integer(16), query.integer(17)) != chain) {
-      fail_user("the ledger {} has been tampered with: row {} is not what was written", name_, query.integer(19));
+    const std::string chain = query.text(kColumnCount + 2);
+    if (link(previous, query.event(), query.integer(kColumnCount), query.integer(kColumnCount + 1)) != chain) {
+      fail_user("the ledger {} has been tampered with: row {} is not what was written", name_,
+                query.integer(kColumnCount + 3));
     }
     previous = chain;
   }

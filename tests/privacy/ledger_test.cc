@@ -228,7 +228,7 @@ TEST(Budget, SurvivesReopening) {
 
 TEST(Budget, APaperVariantIsHeldToItsOwnClaim) {
   Event loud = gaussian(1, 0, 0.5);
-  loud.claimed_multiplier = 100.0;
+  loud.claim = {.by = kClaimRun, .epsilon = 0.05};
   Ledger sound, paper;
   sound.agree(terms(1.0), "sound");
   paper.agree(terms(1.0), "paper");

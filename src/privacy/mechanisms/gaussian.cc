@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -54,7 +55,9 @@ GroupwiseGaussian GroupwiseGaussian::calibrated(double noise_multiplier, std::ve
     const double multiplier = noise_multiplier / std::sqrt(weights[g] / total);
     stddevs[g] = multiplier * groups[g].sensitivity * kRounding * kGridShare;
   }
-  return GroupwiseGaussian(std::move(groups), stddevs);
+  GroupwiseGaussian mechanism(std::move(groups), stddevs);
+  mechanism.asked_ = noise_multiplier;
+  return mechanism;
 }
 
 GroupwiseGaussian GroupwiseGaussian::with_stddevs(std::vector<Group> groups, std::vector<double> stddevs) {
@@ -86,7 +89,7 @@ double GroupwiseGaussian::noise_multiplier() const {
   for (const GroupNoise& noise : noises_) {
     if (noise.stddev > 0) inverse_square += std::pow(noise.sensitivity / noise.stddev, 2);
   }
-  return 1 / std::sqrt(inverse_square);
+  return std::min(asked_, 1 / std::sqrt(inverse_square));
 }
 
 int64_t GroupwiseGaussian::coordinates() const {

@@ -10,6 +10,7 @@
 #include "privacy/noise/gaussian.h"
 #include "privacy/release.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ class GroupwiseGaussian {
   // With the noise a paper prints, whatever it proves.
   static GroupwiseGaussian with_stddevs(std::vector<Group> groups, std::vector<double> stddevs);
 
-  // Of the release as a whole, from the noise that is added.
+  // Of the release as a whole: what was asked for if it was calibrated, which the noise that is added never falls
+  // short of, so that releases under different bounds are of one kind; otherwise what that noise amounts to.
   double noise_multiplier() const;
   double noise_stddev(size_t group) const { return noises_[group].stddev; }
   const std::vector<Group>& groups() const { return groups_; }
@@ -53,6 +55,7 @@ class GroupwiseGaussian {
 
   std::vector<Group> groups_;
   std::vector<GroupNoise> noises_;
+  double asked_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace sotto::privacy
