@@ -29,29 +29,30 @@ NoisyTraining read_median(config::Section& section, privacy::QuantileOptions::Tr
 }  // namespace
 
 MethodEntry ldp_fedavg() {
-  return noisy_training(
-      "ldp-fedavg", "averaging of models that clients trained with DP-SGD: record-level privacy against the server",
-      "Abadi et al., CCS 2016", read_ldp_fedavg, false);
+  return noisy_training("ldp-fedavg",
+                        "averaging of models that clients trained with DP-SGD: record-level privacy against the server",
+                        "Abadi et al., CCS 2016", read_ldp_fedavg, PaperVariant::kSameAsSound);
 }
 
 MethodEntry fixed_threshold() {
   return noisy_training("fixed", "PAC-DP's fixed-threshold baseline: DP-SGD at the clients, one bound for everyone",
-                        "Zhou et al., PAC-DP", read_fixed, true);
+                        "Zhou et al., PAC-DP", read_fixed, PaperVariant::kPrinted);
 }
 
-MethodEntry cgm_median() {
+MethodEntry cgm_median_style() {
   return noisy_training(
       "cgm-median-style", "DP-SGD at the clients; the bound follows a private median of gradients' norms, step by step",
       "after Andrew et al., NeurIPS 2021",
-      [](config::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kSteps); }, false);
+      [](config::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kSteps); },
+      PaperVariant::kNone);
 }
 
-MethodEntry aqc() {
+MethodEntry aqc_style() {
   return noisy_training(
       "aqc-style", "DP-SGD at the clients; a round's bound is the private median of the last cohort's gradients' norms",
       "after Geyer et al., 2017",
       [](config::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kHistogram); },
-      false);
+      PaperVariant::kNone);
 }
 
 }  // namespace sotto::methods

@@ -30,6 +30,27 @@ double signal_to_noise(const privacy::DescentPlan& plan, int64_t coordinates) {
   return plan.expected_batch() / (plan.noise_multiplier * sensitivity * std::sqrt(static_cast<double>(coordinates)));
 }
 
+// A member of the family under a variant.
+struct Member {
+  NoisyTraining options;
+  bool as_printed = false;
+};
+
+Member member_of(const config::RunSpec& spec, NoisyTrainingReader read, PaperVariant paper) {
+  Member member{options_of(spec, read)};
+  if (spec.variant != "paper" || paper == PaperVariant::kSameAsSound) return member;
+  if (paper == PaperVariant::kNone) {
+    fail_user("method.variant: '{}' has no paper variant, for no paper prints its formula; set variant = \"sound\"",
+              spec.method);
+  }
+  if (member.options.sampling == privacy::Sampling::kPoisson) {
+    fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
+              spec.method);
+  }
+  member.as_printed = true;
+  return member;
+}
+
 // What a client with these facts does in a round.
 struct RoundPlan {
   privacy::DescentPlan descent;
@@ -38,9 +59,10 @@ struct RoundPlan {
 
 class Planner {
  public:
-  Planner(const MethodContext& context, NoisyTraining options, int64_t coordinates)
+  Planner(const MethodContext& context, Member member, int64_t coordinates)
       : context_(context),
-        options_(std::move(options)),
+        options_(std::move(member.options)),
+        as_printed_(member.as_printed),
         privacy_(require_privacy(context.spec, "record")),
         coordinates_(coordinates) {}
 
@@ -54,7 +76,7 @@ class Planner {
     if (options_.sampling == privacy::Sampling::kPoisson) plan.rate = sampling_rate(context_);
     plan.quantile = options_.quantile;
     plan.neighbours = privacy::neighbours_of(privacy_);
-    if (options_.as_printed) {
+    if (as_printed_) {
       result.claim = claim_of(client);
       plan.noise_multiplier = result.claim.multiplier / privacy::sum_sensitivity(1.0, plan.neighbours.adjacency);
     } else {
@@ -64,14 +86,11 @@ class Planner {
     }
     plan.clip = options_.clip;
     if (options_.bound) {
-      plan.clip =
-          options_.bound({client.epsilon, signal_to_noise(plan, coordinates_), round, context_.spec.rounds});
+      plan.clip = options_.bound({client.epsilon, signal_to_noise(plan, coordinates_), round, context_.spec.rounds});
     }
     plan.declared.push_back({kRecordsName, at::scalar_tensor(weight(plan), at::kDouble)});
     return result;
   }
-
-  const NoisyTraining& options() const { return options_; }
 
  private:
   // Rényi orders 2 … 64 over the participations; budgets that these orders cannot reach at any noise are met, in the
@@ -94,16 +113,17 @@ class Planner {
 
   MethodContext context_;
   NoisyTraining options_;
+  bool as_printed_;
   const config::PrivacyOptions& privacy_;
   int64_t coordinates_;
 };
 
 class Client : public TrainerClient {
  public:
-  Client(const MethodContext& context, NoisyTraining options)
+  Client(const MethodContext& context, Member member)
       : TrainerClient(context),
         context_(context),
-        planner_(context, std::move(options), trainer_.flat().gradient().numel()),
+        planner_(context, std::move(member), trainer_.flat().gradient().numel()),
         descent_(trainer_.model(), trainer_.flat()) {
     require_no_batch_statistics(trainer_.model());
   }
@@ -136,12 +156,12 @@ class Client : public TrainerClient {
   privacy::NoisyDescent descent_;
 };
 
-ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const NoisyTraining& options) {
+ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Member& member) {
   const auto model = initial_model(context);
   require_no_batch_statistics(*model);
   const models::FlatParameters flat(*model);
   const int64_t coordinates = flat.gradient().numel();
-  const RoundPlan first = Planner(context, options, coordinates).plan(client, 1);
+  const RoundPlan first = Planner(context, member, coordinates).plan(client, 1);
   const privacy::DescentPlan& descent = first.descent;
   privacy::Ledger unused;
   const privacy::NoisyDescent noisy(*model, flat);
@@ -168,36 +188,24 @@ void read_common_options(config::Section& section, NoisyTraining& options) {
 }
 
 MethodEntry noisy_training(std::string name, std::string what, std::string citation, NoisyTrainingReader read,
-                           bool has_paper) {
-  const auto options = [read, has_paper, name](const MethodContext& context) {
-    NoisyTraining result = options_of(context.spec, read);
-    const bool paper = context.spec.variant == "paper";
-    if (paper && !has_paper) {
-      fail_user("method.variant: '{}' has no paper variant; its name says that the formula is this project's", name);
-    }
-    result.as_printed = paper;
-    if (paper && result.sampling == privacy::Sampling::kPoisson) {
-      fail_user("method.batches: the paper variant of '{}' has disjoint batches; leave it out, or set variant = \"sound\"",
-                name);
-    }
-    return result;
-  };
-  return {.name = name,
+                           PaperVariant paper) {
+  const auto member = [=](const MethodContext& context) { return member_of(context.spec, read, paper); };
+  return {.name = std::move(name),
           .what = std::move(what),
           .citation = std::move(citation),
           .read_options = [read](config::Section& section) { read(section); },
-          .plan = [options](const MethodContext& context,
-                            const ClientFacts& client) { return plan(context, client, options(context)); },
+          .plan = [member](const MethodContext& context,
+                           const ClientFacts& client) { return plan(context, client, member(context)); },
           .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
           .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
-          .make_client = [options](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
-            return std::make_unique<Client>(context, options(context));
+          .make_client = [member](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+            return std::make_unique<Client>(context, member(context));
           },
           .make_server =
-              [options](const MethodContext& context) {
+              [member](const MethodContext& context) {
                 NamedTensors start = clone(initial_model(context)->shared_parameters());
-                const NoisyTraining chosen = options(context);
-                if (chosen.quantile) start.push_back(privacy::first_statistic(*chosen.quantile, chosen.clip));
+                const NoisyTraining options = member(context).options;
+                if (options.quantile) start.push_back(privacy::first_statistic(*options.quantile, options.clip));
                 return make_averaging_server_from(std::move(start));
               }};
 }

@@ -78,10 +78,10 @@ at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norm
   if (!by_histogram(options)) {
     return (norms <= bound).sum().to(at::kFloat).sub_(static_cast<double>(norms.numel()) * kHalf).reshape({1});
   }
-  const at::Tensor bins = ((norms.flatten().nan_to_num(kLargestNorm).clamp(kLeastNorm, kLargestNorm) / kLeastNorm).log() /
-                           kBinWidth)
-                              .floor()
-                              .clamp_max(kBins - 1);
+  const at::Tensor bins =
+      ((norms.flatten().nan_to_num(kLargestNorm).clamp(kLeastNorm, kLargestNorm) / kLeastNorm).log() / kBinWidth)
+          .floor()
+          .clamp_max(kBins - 1);
   return at::bincount(bins.to(at::kLong), {}, kBins).to(at::kFloat);
 }
 
