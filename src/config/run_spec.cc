@@ -27,9 +27,9 @@ double PrivacyOptions::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, path, features, domains, image_size, limit, clients, partition,
-                                   alpha, classes_per_client, records_per_client, private_label, train_fraction,
-                                   test_fraction, min_records)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, otherwise, path, features, domains, image_size, limit, clients,
+                                   partition, alpha, classes_per_client, records_per_client, private_label,
+                                   train_fraction, test_fraction, min_records)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, width, depth, heads, patch, adapter,
                                    dropout, freeze_backbone, personal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FederationOptions, cohort, sampling, local_epochs, batch, lr, optimizer, momentum,
@@ -39,6 +39,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, un
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FitOptions, proxy, limit, clients, rounds, budgets, bounds, repeats, axis, outliers,
                                    monotone)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordOptions, uploads, checkpoint_every)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepRow, name, set)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepOptions, rows, grid, seeds, against, metric, quick, quick_grid)
 
 nlohmann::json RunSpec::to_json() const {
   nlohmann::json method_table =
@@ -50,6 +53,7 @@ nlohmann::json RunSpec::to_json() const {
                           {"method", method_table}, {"record", record}};
   if (privacy) value["privacy"] = *privacy;
   if (fit) value["fit"] = *fit;
+  if (sweep) value["sweep"] = *sweep;
   return value;
 }
 
@@ -57,6 +61,7 @@ std::string RunSpec::hash() const {
   nlohmann::json value = to_json();
   value.erase("name");
   value.erase("fit");
+  value.erase("sweep");
   return sha256(value.dump());
 }
 

@@ -16,6 +16,7 @@ namespace sotto::config {
 // [data]
 struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
+  std::string otherwise;               // the dataset to take if `name` is not installed; "" = that is an error
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
   std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
   std::vector<std::string>
@@ -111,6 +112,25 @@ struct FitOptions {
   bool operator==(const FitOptions&) const = default;
 };
 
+// [sweep]: the table that `sotto sweep` makes of this config. Not part of a run: it is left out of the hash.
+struct SweepRow {
+  std::string name;
+  std::vector<std::string> set;  // key=value, as for --set
+
+  bool operator==(const SweepRow&) const = default;
+};
+struct SweepOptions {
+  std::vector<SweepRow> rows;     // named settings; each is combined with the whole grid
+  std::vector<std::string> grid;  // KEY=V1,V2,…, as for --grid
+  int64_t seeds = 5;
+  std::string against;  // the row that the others are tested against
+  std::string metric = "accuracy.mean";
+  std::vector<std::string> quick;       // what --quick sets
+  std::vector<std::string> quick_grid;  // the grid of --quick; empty = grid
+
+  bool operator==(const SweepOptions&) const = default;
+};
+
 // [record]
 struct RecordOptions {
   bool uploads = false;          // keep every upload in the run directory, for attacks
@@ -132,6 +152,7 @@ struct RunSpec {
   std::optional<PrivacyOptions> privacy;
   RecordOptions record;
   std::optional<FitOptions> fit;
+  std::optional<SweepOptions> sweep;
 
   // SHA-256 of the resolved settings that determine the result.
   std::string hash() const;

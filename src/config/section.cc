@@ -161,6 +161,18 @@ Section Section::child(const std::string& key) {
   return Section(value == nullptr ? json::object() : *value, dotted(key), source_);
 }
 
+std::vector<Section> Section::children(const std::string& key) {
+  const json* value = find(key);
+  std::vector<Section> tables;
+  if (value == nullptr) return tables;
+  if (!value->is_array()) fail(key, fmt::format("must be a list of tables [[{}]]", dotted(key)));
+  for (const json& item : *value) {
+    if (!item.is_object()) fail(key, fmt::format("must be a list of tables [[{}]]", dotted(key)));
+    tables.emplace_back(item, fmt::format("{}[{}]", dotted(key), tables.size()), source_);
+  }
+  return tables;
+}
+
 void Section::finish() const {
   for (const auto& [key, value] : table_.items()) {
     if (std::find(known_.begin(), known_.end(), key) == known_.end()) {

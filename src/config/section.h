@@ -67,6 +67,9 @@ class Section {
   // A table inside this one; empty if absent.
   Section child(const std::string& key);
 
+  // The tables of a list [[key]], in order.
+  std::vector<Section> children(const std::string& key);
+
   // Throws for keys that nobody asked for.
   void finish() const;
 
