@@ -36,12 +36,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FederationOptions, cohort, sampling, local_ep
                                    weight_decay, eval_every, eval_clients, state)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, unit, observer, noise, budgets,
                                    budget_shares, budget_seed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FitOptions, proxy, limit, clients, rounds, budgets, bounds, repeats, axis, outliers,
-                                   monotone)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordOptions, uploads, checkpoint_every)
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepRow, name, set)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SweepOptions, rows, grid, seeds, against, metric, quick, quick_grid)
 
 nlohmann::json RunSpec::to_json() const {
   nlohmann::json method_table =
@@ -52,16 +47,12 @@ nlohmann::json RunSpec::to_json() const {
                           {"data", data},           {"model", model},  {"federation", federation},
                           {"method", method_table}, {"record", record}};
   if (privacy) value["privacy"] = *privacy;
-  if (fit) value["fit"] = *fit;
-  if (sweep) value["sweep"] = *sweep;
   return value;
 }
 
 std::string RunSpec::hash() const {
   nlohmann::json value = to_json();
   value.erase("name");
-  value.erase("fit");
-  value.erase("sweep");
   return sha256(value.dump());
 }
 

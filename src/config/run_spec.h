@@ -96,7 +96,7 @@ struct PrivacyOptions {
   bool operator==(const PrivacyOptions&) const = default;
 };
 
-// [fit]: how `sotto fit` learns a clipping curve. Not part of a run: it is left out of the hash.
+// [fit]: how `sotto fit` learns a clipping curve. Not part of a run.
 struct FitOptions {
   std::string proxy;            // the public dataset that stands for the clients' data; its partition is that of [data]
   int64_t limit = 0;            // training records of it; 0 = as [data]
@@ -112,7 +112,7 @@ struct FitOptions {
   bool operator==(const FitOptions&) const = default;
 };
 
-// [sweep]: the table that `sotto sweep` makes of this config. Not part of a run: it is left out of the hash.
+// [sweep]: the table that `sotto sweep` makes of this config. Not part of a run.
 struct SweepRow {
   std::string name;
   std::vector<std::string> set;  // key=value, as for --set
@@ -156,8 +156,9 @@ struct RunSpec {
 
   // SHA-256 of the resolved settings that determine the result.
   std::string hash() const;
+  // Without [fit] and [sweep], which speak of other runs than this one.
   nlohmann::json to_json() const;
-  // TOML that loads to this very spec.
+  // TOML that loads to the same.
   std::string to_toml() const;
 };
 
