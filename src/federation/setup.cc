@@ -20,6 +20,13 @@ void warn_of_large_delta(const config::RunSpec& spec, int64_t train_records) {
        spec.privacy->delta, n, clients ? "number of clients" : "records of an average client", spec.privacy->unit);
 }
 
+int64_t least_records(const data::Partition& partition, const config::DataOptions& options) {
+  const int64_t different = options.partition == "resample" ? 1 : partition.clients();
+  int64_t least = partition.shard(0).size();
+  for (int64_t client = 1; client < different; ++client) least = std::min(least, partition.shard(client).size());
+  return least;
+}
+
 }  // namespace
 
 Setup prepare(const config::RunSpec& spec) {
@@ -36,8 +43,13 @@ Setup prepare(const config::RunSpec& spec) {
   return setup;
 }
 
+methods::MethodContext Setup::context() const {
+  return {spec, data, participations, [this] { return least_records(*partition, spec.data); }};
+}
+
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)]});
+  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)],
+                                  spec.privacy ? spec.privacy->budget_of(client) : 0.0});
 }
 
 }  // namespace sotto::federation

@@ -7,6 +7,7 @@
 #include "methods/fedprox.h"
 #include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
+#include "methods/nbafl.h"
 
 #include <algorithm>
 
@@ -14,7 +15,7 @@ namespace sotto::methods {
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
-      fedavg(), fedprox(), local_only(), dp_fedavg(), adaptive_quantile_clipping(), ldp_fedavg(),
+      fedavg(), fedprox(), local_only(), dp_fedavg(), adaptive_quantile_clipping(), ldp_fedavg(), nbafl(),
   };
   return entries;
 }
