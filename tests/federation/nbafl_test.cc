@@ -272,7 +272,7 @@ TEST(Nbafl, LearnsAtAGenerousBudgetAndDrownsAtATightOne) {
 
 // Silence would say that some record made training diverge.
 TEST(Nbafl, ADivergedClientSendsTheBroadcastBackUnderNoise) {
-  auto setup = small_setup(config("clip = 0.3\n", kStandstill, kTerms, 40));
+  auto setup = small_setup(config("clip = 0.3\n", kStandstill, kTerms, 10));
   setup.data.dataset.train.x[setup.partition->shard(1).train[0].item<int64_t>()].fill_(INFINITY);
   privacy::Ledger ledger;
   const Kept kept = run(setup, ledger);
