@@ -20,6 +20,13 @@ void warn_of_large_delta(const config::RunSpec& spec, int64_t train_records) {
        spec.privacy->delta, n, clients ? "number of clients" : "records of an average client", spec.privacy->unit);
 }
 
+int64_t least_records(const data::Partition& partition, const config::DataOptions& options) {
+  const int64_t different = options.partition == "resample" ? 1 : partition.clients();
+  int64_t least = partition.shard(0).size();
+  for (int64_t client = 1; client < different; ++client) least = std::min(least, partition.shard(client).size());
+  return least;
+}
+
 }  // namespace
 
 Setup prepare(const config::RunSpec& spec) {
@@ -34,6 +41,10 @@ Setup prepare(const config::RunSpec& spec) {
   setup.plan_for(0);
   warn_of_large_delta(spec, setup.data.dataset.train.size());
   return setup;
+}
+
+methods::MethodContext Setup::context() const {
+  return {spec, data, participations, [this] { return least_records(*partition, spec.data); }};
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {

@@ -18,7 +18,7 @@ struct Setup {
   const methods::MethodEntry* method = nullptr;
   std::vector<int32_t> participations;
 
-  methods::MethodContext context() const { return {spec, data, participations}; }
+  methods::MethodContext context() const;
   // What `client` will release over the run.
   methods::ReleasePlan plan_for(int64_t client) const;
 };

@@ -7,7 +7,9 @@
 #include "methods/fedprox.h"
 #include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
+#include "methods/nbafl.h"
 #include "methods/pac_dp.h"
+#include "methods/rpdp_fl.h"
 
 #include <algorithm>
 
@@ -15,8 +17,8 @@ namespace sotto::methods {
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
-      fedavg(), fedprox(),         local_only(),       dp_fedavg(), ldp_fedavg(),
-      pac_dp(), fixed_threshold(), cgm_median_style(), aqc_style(),
+      fedavg(),          fedprox(),          local_only(), dp_fedavg(), ldp_fedavg(),    pac_dp(),
+      fixed_threshold(), cgm_median_style(), aqc_style(),  nbafl(),     rpdp_fl_style(),
   };
   return entries;
 }

@@ -94,6 +94,7 @@ struct MethodContext {
   const config::RunSpec& spec;
   const models::TaskData& data;
   const std::vector<int32_t>& participations;  // of each client over the whole run: the cohorts are drawn beforehand
+  std::function<int64_t()> least_records;      // declared by the smallest client; a pass over all of them
 };
 
 // What is publicly declared of one client.

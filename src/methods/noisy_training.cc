@@ -79,6 +79,8 @@ class Planner {
     if (as_printed_) {
       result.claim = claim_of(client);
       plan.noise_multiplier = result.claim.multiplier / privacy::sum_sensitivity(1.0, plan.neighbours.adjacency);
+    } else if (options_.price) {
+      options_.price(context_, client, plan);
     } else {
       plan.noise_multiplier = privacy::noise_multiplier_for(
           client.epsilon, privacy_.delta, plan.touches() * std::max<int64_t>(client.participations, 1), plan.rate,

@@ -26,6 +26,8 @@ struct NoisyTraining {
   std::function<double(const BoundQuestion&)> bound = {};  // instead of `clip`
   std::optional<privacy::QuantileOptions> quantile = {};   // the bound is learnt
   privacy::Sampling sampling = privacy::Sampling::kDisjoint;
+  // Sets the plan's multiplier and rates, where they are not those of one client's budget at one rate for all records.
+  std::function<void(const MethodContext&, const ClientFacts&, privacy::DescentPlan&)> price = {};
   bool weigh_by_noise = false;  // clients count by the inverse variance of their noise, not by their records
 };
 

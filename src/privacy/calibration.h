@@ -13,8 +13,14 @@ namespace sotto::privacy {
 // Exact without sampling, certified with it; answers are remembered. Thread-safe.
 double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency);
 
-// The same as papers print it: by Rényi orders 2 … 64 and the classical conversion, which cannot certify budgets below
-// ln(1/δ)/63 at any noise: then nothing.
+// The largest rate, at most 1 and rounded down, at which `steps` Gaussian steps of this multiplier stay within
+// (epsilon, delta) for a record that takes part in each with that probability (Poisson); of δ as much is kept as above.
+// Never 0: a record that is seen with probability δ at most costs nothing. Certified, to a part in a thousand;
+// remembered; thread-safe.
+double sampling_rate_for(double epsilon, double delta, int64_t steps, double noise_multiplier, Adjacency adjacency);
+
+// The first of these as papers print it: by Rényi orders 2 … 64 and the classical conversion, which cannot certify
+// budgets below ln(1/δ)/63 at any noise: then nothing.
 std::optional<double> printed_noise_multiplier(double epsilon, double delta, int64_t steps);
 
 }  // namespace sotto::privacy

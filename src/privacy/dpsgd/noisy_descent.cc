@@ -6,8 +6,11 @@
 
 #include <ATen/ATen.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sotto::privacy {
 namespace {
@@ -28,17 +31,23 @@ int64_t steps_per_epoch(const DescentPlan& plan) {
 // that disappears. Secret, it is an average over assignments that leave all others where they are.
 class Batches {
  public:
-  Batches(const DescentPlan& plan, int64_t records, const ReleaseContext& context)
+  Batches(const DescentPlan& plan, const at::Tensor& indices, const ReleaseContext& context)
       : plan_(plan),
-        records_(records),
+        records_(indices.size(0)),
         secret_(context.noise_source("batches")),
-        order_(secret_.bits(), "batch-order") {}
+        order_(secret_.bits(), "batch-order") {
+    if (!plan.record_rates) return;
+    const RecordRates& known = *plan.record_rates;
+    const at::Tensor rows = indices.contiguous();
+    for (int64_t i = 0; i < records_; ++i) rates_.push_back(known.rates[known.of(rows.data_ptr<int64_t>()[i])]);
+  }
 
   std::vector<at::Tensor> next_epoch() {
     if (plan_.sampling == Sampling::kPoisson) {
       std::vector<at::Tensor> batches;
       for (int64_t i = 0; i < steps_per_epoch(plan_); ++i) {
-        batches.push_back(poisson_batch(records_, plan_.rate, secret_));
+        batches.push_back(plan_.record_rates ? poisson_batch(rates_, secret_)
+                                             : poisson_batch(records_, plan_.rate, secret_));
       }
       return batches;
     }
@@ -51,11 +60,20 @@ class Batches {
  private:
   const DescentPlan& plan_;
   int64_t records_;
+  std::vector<double> rates_;
   NoiseSource secret_;
   RandomStream order_;
 };
 
 }  // namespace
+
+double RecordRates::largest() const {
+  return *std::max_element(rates.begin(), rates.end());
+}
+
+double RecordRates::mean() const {
+  return std::inner_product(rates.begin(), rates.end(), shares.begin(), 0.0);
+}
 
 int64_t DescentPlan::steps() const {
   return epochs * steps_per_epoch(*this);
@@ -67,7 +85,8 @@ int64_t DescentPlan::touches() const {
 
 double DescentPlan::expected_batch() const {
   const auto n = static_cast<double>(records);
-  return std::max(1.0, sampling == Sampling::kPoisson ? n * rate : n / static_cast<double>(batches_per_epoch(*this)));
+  if (sampling == Sampling::kPoisson) return std::max(1.0, n * (record_rates ? record_rates->mean() : rate));
+  return std::max(1.0, n / static_cast<double>(batches_per_epoch(*this)));
 }
 
 NoisyDescent::NoisyDescent(models::Model& model, const models::FlatParameters& flat) : model_(model), flat_(flat) {}
@@ -88,13 +107,20 @@ Event NoisyDescent::event(const DescentPlan& plan, const ReleaseContext& context
   Event event =
       mechanism(plan, plan.clip).event(context, plan.neighbours, what, "server", plan.touches(), plan.steps());
   event.sampling_rate = plan.sampling == Sampling::kPoisson ? plan.rate : 1.0;
+  if (plan.record_rates) {
+    event.sampling_rate = plan.record_rates->largest();
+    nlohmann::json parameters = nlohmann::json::parse(event.parameters);
+    parameters["rates"] = plan.record_rates->rates;
+    parameters["shares"] = plan.record_rates->shares;
+    event.parameters = parameters.dump();
+  }
   return event;
 }
 
 DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const data::Records& records,
                                 const at::Tensor& indices, const ReleaseContext& context,
                                 const std::function<void()>& update) {
-  Batches batches(plan, indices.size(0), context);
+  Batches batches(plan, indices, context);
   NoiseSource noise = context.noise_source("noise");
   if (!clipper_) clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, ClipOptions{.bound = plan.clip});
   double clip = plan.clip;

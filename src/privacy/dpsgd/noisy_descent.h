@@ -21,12 +21,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sotto::privacy {
 
 enum class Sampling {
   kDisjoint,  // epochs of disjoint batches: a record is touched once per epoch
   kPoisson    // every step takes each record with probability `rate`: amplification
+};
+
+// Poisson batches in which records have rates of their own.
+struct RecordRates {
+  std::vector<double> rates = {};                 // that there are
+  std::vector<double> shares = {};                // declared: which part of the records has each; they sum to 1
+  std::function<size_t(int64_t record)> of = {};  // the number of the rate that a row of the dataset has
+
+  double largest() const;
+  double mean() const;  // over the declared shares
 };
 
 // All of it is public.
@@ -36,6 +47,8 @@ struct DescentPlan {
   int64_t epochs = 1;
   Sampling sampling = Sampling::kDisjoint;
   double rate = 1.0;  // kPoisson
+  // kPoisson, instead of `rate`, which then says no more than how many steps an epoch has.
+  std::optional<RecordRates> record_rates = {};
   double clip = 1.0;
   double noise_multiplier = 0.0;            // of every step
   std::optional<QuantileOptions> quantile;  // norms are told, for a bound that follows this quantile of them
@@ -58,7 +71,7 @@ class NoisyDescent {
   // The model's trainable parameters are all trained with noise; the shared ones are released.
   NoisyDescent(models::Model& model, const models::FlatParameters& flat);
 
-  // What `run` will cost.
+  // What `run` will cost; where records differ, for those of the largest rate.
   Event event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const;
   // Of one step's summed gradient, at the plan's own bound.
   double noise_stddev(const DescentPlan& plan) const { return mechanism(plan, plan.clip).noise_stddev(0); }

@@ -18,12 +18,25 @@ void check_records(int64_t records) {
   if (records < 0) fail_user("sampling: the number of records must not be negative, it is {}", records);
 }
 
+void check_rate(double rate) {
+  if (!(rate > 0.0 && rate <= 1.0)) fail_user("sampling: a rate must be above 0 and at most 1, not {}", rate);
+}
+
 }  // namespace
 
 at::Tensor poisson_batch(int64_t records, double rate, NoiseSource& secret) {
   check_records(records);
-  if (!(rate > 0.0 && rate <= 1.0)) fail_user("sampling: a rate must be above 0 and at most 1, not {}", rate);
+  check_rate(rate);
   return as_tensor(poisson_sample(records, rate, secret));
+}
+
+at::Tensor poisson_batch(const std::vector<double>& rates, NoiseSource& secret) {
+  std::vector<int64_t> chosen;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    check_rate(rates[i]);
+    if (bernoulli(rates[i], secret)) chosen.push_back(static_cast<int64_t>(i));
+  }
+  return as_tensor(chosen);
 }
 
 std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream) {

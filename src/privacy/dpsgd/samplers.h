@@ -16,6 +16,8 @@ namespace sotto::privacy {
 // Every record independently with probability `rate`: amplification under add-remove. May be empty; the step still
 // gets its noise. Amplification is only as good as the batch is secret, so it comes from where the noise comes from.
 at::Tensor poisson_batch(int64_t records, double rate, NoiseSource& secret);
+// The same with a rate for every record.
+at::Tensor poisson_batch(const std::vector<double>& rates, NoiseSource& secret);
 
 // One epoch of disjoint batches under `replace` adjacency, where the number of records is public: a random order, cut
 // into slices of `batch`; the last may be shorter. Parallel composition: a record is in one batch.

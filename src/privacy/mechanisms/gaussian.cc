@@ -150,11 +150,14 @@ void GroupwiseGaussian::perturb(Bounded& bounded, NoiseSource& source) const {
   }
 }
 
-Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const {
+Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source,
+                                     const NamedTensors& declared) const {
   const double sensitivity = reference_sensitivity();
   SOTTO_INVARIANT(receipt.sensitivity() == sensitivity && receipt.noise() == noise_multiplier() * sensitivity);
   perturb(bounded, source);
-  return Access::release(std::move(Access::values(bounded)), std::move(receipt));
+  NamedTensors& values = Access::values(bounded);
+  for (const NamedTensor& value : declared) values.push_back(value);
+  return Access::release(std::move(values), std::move(receipt));
 }
 
 }  // namespace sotto::privacy

@@ -37,8 +37,9 @@ class GroupwiseGaussian {
   Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what, std::string observer,
               int64_t steps = 1, int64_t draws = 1) const;
 
-  // Adds the noise. `bounded` must have this mechanism's groups, and `receipt` must be for its event.
-  Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const;
+  // Adds the noise. `bounded` must have this mechanism's groups, and `receipt` must be for its event. `declared` are
+  // public values that travel with the release.
+  Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source, const NamedTensors& declared = {}) const;
 
   // Adds the noise of one step in place, for mechanisms of this folder that release what becomes of many steps.
   void perturb(Bounded& bounded, NoiseSource& source) const;

@@ -102,6 +102,36 @@ TEST_F(Descent, CountsTouchesNotSteps) {
   EXPECT_EQ(event.sampling_rate, 0.25);
 }
 
+TEST_F(Descent, RecordsWithRatesOfTheirOwnArePaidForByTheMostExposed) {
+  const NoisyDescent descent(*model_, flat_);
+  const ReleaseContext context{.ledger = ledger_};
+  plan_.sampling = Sampling::kPoisson;
+  plan_.rate = 0.25;
+  plan_.record_rates = {.rates = {0.5, 0.1}, .shares = {0.2, 0.8}, .of = [](int64_t) { return 0U; }};
+  const Event event = descent.event(plan_, context, "model");
+  EXPECT_EQ(event.sampling_rate, 0.5);
+  EXPECT_EQ(event.steps, 4) << "the number of steps is public and does not depend on who is sampled how often";
+  EXPECT_NE(event.parameters.find("\"rates\":[0.5,0.1]"), std::string::npos) << event.parameters;
+  EXPECT_NEAR(plan_.expected_batch(), kRecords * (0.2 * 0.5 + 0.8 * 0.1), 1e-12);
+}
+
+// Rows 0 … 9 have one rate, the others another; what is asked of is the row of the dataset, not the place in the shard.
+TEST_F(Descent, RatesBelongToRowsOfTheDataset) {
+  plan_.sampling = Sampling::kPoisson;
+  plan_.rate = 0.001;
+  plan_.record_rates = {
+      .rates = {0.02, 0.3}, .shares = {0.5, 0.5}, .of = [](int64_t row) { return row < 10 ? 0U : 1U; }};
+  const auto frequency = [&](int64_t first, int64_t round) {
+    const ReleaseContext context{.ledger = ledger_, .round = round};
+    NoisyDescent descent(*model_, flat_);
+    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_,
+                                    at::arange(first, first + 10, at::kLong), context, [] {});
+    return static_cast<double>(result.samples) / (10.0 * static_cast<double>(plan_.steps()));
+  };
+  EXPECT_NEAR(frequency(0, 1), 0.02, 5 * std::sqrt(0.02 * 0.98 / 1e4));
+  EXPECT_NEAR(frequency(10, 2), 0.3, 5 * std::sqrt(0.3 * 0.7 / 1e4));
+}
+
 TEST_F(Descent, ChargesReplacementTwice) {
   const NoisyDescent descent(*model_, flat_);
   const ReleaseContext context{.ledger = ledger_};

@@ -44,6 +44,36 @@ TEST(Samplers, PoissonTakesEveryRecordAtTheRateAndIndependently) {
   EXPECT_EQ(sizes.min().item<double>(), 0.0) << "empty batches occur";
 }
 
+TEST(Samplers, PoissonTakesEveryRecordAtItsOwnRate) {
+  NoiseSource stream = NoiseSource::replay(5, "poisson", 0, 0);
+  constexpr int64_t kSteps = 20000;
+  const std::vector<double> rates = {0.001, 0.3, 0.02, 1.0, 0.7, 0.3};
+  const at::Tensor expected = at::tensor(rates, at::kDouble);
+  at::Tensor counts = at::zeros_like(expected);
+  at::Tensor together = at::zeros({}, at::kDouble);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    at::Tensor taken = at::zeros_like(expected);
+    taken.index_fill_(0, poisson_batch(rates, stream), 1.0);
+    counts += taken;
+    together += taken[1] * taken[5];
+  }
+  const at::Tensor spread = (expected * (1 - expected) / kSteps).sqrt();
+  EXPECT_TRUE(((counts / kSteps - expected).abs() <= 5 * spread).all().item<bool>()) << counts;
+  EXPECT_NEAR(together.item<double>() / kSteps, 0.09, 5 * std::sqrt(0.09 * 0.91 / kSteps)) << "independently";
+  EXPECT_EQ(poisson_batch(std::vector<double>{}, stream).numel(), 0);
+  for (const double rate : {0.0, -0.1, 1.1, std::nan("")}) {
+    EXPECT_THROW(poisson_batch(std::vector<double>{0.5, rate}, stream), UserError);
+  }
+}
+
+// One rate for all is the same draw as that rate for each.
+TEST(Samplers, EqualRatesAreOneRate) {
+  NoiseSource one = NoiseSource::replay(5, "poisson", 0, 0), each = NoiseSource::replay(5, "poisson", 0, 0);
+  for (int step = 0; step < 50; ++step) {
+    EXPECT_TRUE(at::equal(poisson_batch(30, 0.2, one), poisson_batch(std::vector<double>(30, 0.2), each)));
+  }
+}
+
 TEST(Samplers, PoissonAtRateOneTakesAll) {
   NoiseSource stream = NoiseSource::replay(5, "poisson", 0, 0);
   EXPECT_EQ(all_of({poisson_batch(17, 1.0, stream)}), counted(17));

@@ -1,0 +1,171 @@
+// Records with budgets of their own, realised by how often they are sampled.
+#include "base/error.h"
+#include "federation/loop.h"
+#include "small_setup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace sotto::federation {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kDelta = 1e-3;
+const std::string kTerms = "epsilon = 5\ndelta = 1e-3\nadjacency = \"add-remove\"\n";
+
+std::string config(const std::string& options, const std::string& privacy = kTerms,
+                   const std::string& federation = "") {
+  return fmt::format(
+      "rounds = 10\n[data]\nclients = 4\n[federation]\nbatch = 15\nlr = 0.2\n{}[privacy]\n{}[method]\n"
+      "name = \"rpdp-fl-style\"\n{}",
+      federation, privacy, options);
+}
+
+struct Counted : RunSink {
+  void upload(int64_t, int64_t, const privacy::Upload&) override {}
+  void round(const RoundRecord& record) override {
+    samples += record.samples;
+    rounds.push_back(record);
+  }
+  void checkpoint(const Checkpoint&) override {}
+  int64_t samples = 0;
+  std::vector<RoundRecord> rounds;
+};
+
+Counted run(const Setup& setup, privacy::Ledger& ledger) {
+  Counted sink;
+  const auto states = make_memory_store({});
+  run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt);
+  return sink;
+}
+
+std::vector<double> rates_of(const privacy::Event& event) {
+  return nlohmann::json::parse(event.parameters).at("rates").get<std::vector<double>>();
+}
+
+// What a record that takes part at `rate` has spent after all of the planned releases.
+double proven_at(const methods::PlannedRelease& planned, double rate) {
+  privacy::Event event = planned.event;
+  event.sampling_rate = rate;
+  privacy::Tally tally;
+  tally.add(event, planned.times);
+  return tally.proven(kDelta);
+}
+
+TEST(RpdpFl, RatesFollowBudgetsAndEveryRecordKeepsItsOwn) {
+  for (const char* adjacency : {"add-remove", "replace"}) {
+    const auto setup = small_setup(config("record_budgets = [0.2, 1, 5]\nrecord_shares = [6, 3, 1]\n",
+                                          fmt::format("epsilon = 5\ndelta = 1e-3\nadjacency = \"{}\"\n", adjacency)));
+    const auto planned = setup.plan_for(0)[0];
+    const auto rates = rates_of(planned.event);
+    ASSERT_EQ(rates.size(), 3U);
+    EXPECT_LT(rates[0], rates[1]);
+    EXPECT_LT(rates[1], rates[2]);
+    EXPECT_EQ(planned.event.sampling_rate, rates[2]) << "the row is for the most exposed";
+    const double budgets[] = {0.2, 1, 5};
+    for (size_t k = 0; k < 3; ++k) {
+      EXPECT_LE(proven_at(planned, rates[k]), budgets[k]);
+      EXPECT_GT(proven_at(planned, rates[k]), 0.98 * budgets[k]);
+    }
+    EXPECT_NEAR(planned.bound, 60 * (0.6 * rates[0] + 0.3 * rates[1] + 0.1 * rates[2]), 1e-9)
+        << "divided by what is declared, not by what was drawn";
+  }
+}
+
+TEST(RpdpFl, TheLargestBudgetIsSampledAtTheBatchsRate) {
+  const auto setup = small_setup(config("", kTerms + "budgets = [0.5, 5]\n"));
+  EXPECT_NEAR(setup.plan_for(1)[0].event.sampling_rate, 15.0 / 60, 15.0 / 60 * 2e-3);
+  EXPECT_LT(setup.plan_for(0)[0].event.sampling_rate, 15.0 / 60 / 2);
+  const auto multiplier = [](const privacy::Event& event) { return event.noise / event.sensitivity; };
+  EXPECT_NEAR(multiplier(setup.plan_for(0)[0].event) / multiplier(setup.plan_for(1)[0].event), 1.0, 1e-9);
+  EXPECT_EQ(setup.plan_for(0)[0].event.steps, setup.plan_for(1)[0].event.steps);
+}
+
+TEST(RpdpFl, ARecordsBudgetIsNeverAboveItsClients) {
+  const auto setup = small_setup(config("record_budgets = [0.5, 8]\n", kTerms + "budgets = [1, 4]\n"));
+  const auto of_client = [&](int64_t client) { return rates_of(setup.plan_for(client)[0].event); };
+  EXPECT_EQ(of_client(0)[0], of_client(1)[0]);
+  EXPECT_LT(of_client(0)[1], of_client(1)[1]);
+  EXPECT_LE(proven_at(setup.plan_for(0)[0], of_client(0)[1]), 1.0);
+  EXPECT_LE(proven_at(setup.plan_for(1)[0], of_client(1)[1]), 4.0);
+}
+
+TEST(RpdpFl, TheLedgerIsThePlanAndKeepsEveryBudget) {
+  const auto setup = small_setup(config("record_budgets = [0.5, 8]\n", kTerms + "budgets = [1, 4]\n", "cohort = 3\n"));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  const auto tallies = ledger.tallies("server");
+  for (int64_t client = 0; client < 4; ++client) {
+    const auto planned = setup.plan_for(client)[0];
+    EXPECT_EQ(tallies.at(client).proven(kDelta), proven_at(planned, planned.event.sampling_rate));
+    EXPECT_LE(tallies.at(client).proven(kDelta), setup.spec.privacy->budget_of(client));
+    EXPECT_GT(tallies.at(client).proven(kDelta), 0.98 * setup.spec.privacy->budget_of(client));
+  }
+  for (const auto& event : ledger.events()) {
+    EXPECT_EQ(rates_of(event), rates_of(setup.plan_for(event.client)[0].event));
+  }
+}
+
+// Fewer participations leave more of a budget for each: the rate may rise, and the budget is met all the same.
+TEST(RpdpFl, WhoTakesPartSeldomIsSampledMoreOften) {
+  const auto setup = small_setup(config("", kTerms, "cohort = 2\n"));
+  for (int64_t a = 0; a < 4; ++a) {
+    for (int64_t b = 0; b < 4; ++b) {
+      const auto often = setup.plan_for(a)[0], seldom = setup.plan_for(b)[0];
+      if (often.times > seldom.times) EXPECT_LT(often.event.sampling_rate, seldom.event.sampling_rate);
+    }
+  }
+}
+
+// 240 records, 10 rounds of 4 steps: as many take part as the rates and the shares of the budgets say.
+TEST(RpdpFl, RecordsTakePartAtTheirRates) {
+  for (const char* options : {"", "record_budgets = [0.2, 5]\nrecord_shares = [3, 1]\n"}) {
+    const auto setup = small_setup(config(options));
+    const auto planned = setup.plan_for(0)[0];
+    const auto rates = rates_of(planned.event);
+    const double share = rates.size() == 1 ? 1.0 : 0.75;
+    const double mean = share * rates[0] + (1 - share) * rates.back();
+    const double draws = 240.0 * 4 * 10;
+    ASSERT_EQ(planned.event.steps, 4);
+    const double spread = std::sqrt(mean / draws + share * (1 - share) * std::pow(rates.back() - rates[0], 2) / 240);
+    privacy::Ledger ledger;
+    EXPECT_NEAR(static_cast<double>(run(setup, ledger).samples) / draws, mean, 5 * spread) << options;
+  }
+}
+
+TEST(RpdpFl, NoiseMayBeSetAndRatesFollow) {
+  const auto rate = [](const char* options) { return small_setup(config(options)).plan_for(0)[0].event.sampling_rate; };
+  EXPECT_LT(rate("noise_multiplier = 1\n"), rate("noise_multiplier = 2\n"));
+  EXPECT_EQ(rate("noise_multiplier = 1000\n"), 1.0);
+}
+
+TEST(RpdpFl, LearnsAtAGenerousBudget) {
+  const auto setup = small_setup(config("", "epsilon = 50\ndelta = 1e-3\nadjacency = \"add-remove\"\n"));
+  privacy::Ledger ledger;
+  EXPECT_GT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
+}
+
+void expect_refused(const std::string& toml, const std::string& reason) {
+  try {
+    small_setup(toml).plan_for(0);
+    FAIL() << "accepted: " << toml;
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(reason));
+  }
+}
+
+TEST(RpdpFl, RefusesWhatMeansNothing) {
+  expect_refused(config("variant = \"paper\"\n"), "no paper variant");
+  expect_refused(config("record_shares = [1, 2]\n"), "record_shares");
+  expect_refused(config("record_budgets = [1]\nrecord_shares = [1, 2]\n"), "one share per budget");
+  expect_refused(config("record_budgets = [1, -2]\n"), "record_budgets");
+  expect_refused(config("noise_multiplier = -1\n"), "noise_multiplier");
+  expect_refused(config("batches = \"disjoint\"\n"), "batches");
+}
+
+}  // namespace
+}  // namespace sotto::federation

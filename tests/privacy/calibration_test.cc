@@ -1,0 +1,87 @@
+#include "privacy/calibration.h"
+
+#include "base/error.h"
+#include "privacy/accounting/proven.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr double kDelta = 1e-5;
+
+double spent(double rate, int64_t steps, double multiplier, Adjacency adjacency) {
+  const Steps all{Step::gaussian(multiplier, rate, adjacency), steps};
+  return proven_epsilon({&all, 1}, 0.999 * kDelta);
+}
+
+TEST(SamplingRate, StaysWithinTheBudgetAndCouldNotBeALittleHigher) {
+  for (const auto adjacency : {Adjacency::kAddRemove, Adjacency::kReplace}) {
+    for (const double epsilon : {0.05, 1.0, 6.0}) {
+      for (const int64_t steps : {1, 100, 2500}) {
+        const double rate = sampling_rate_for(epsilon, kDelta, steps, 1.1, adjacency);
+        ASSERT_GT(rate, 0.0);
+        ASSERT_LE(rate, 1.0);
+        EXPECT_LE(spent(rate, steps, 1.1, adjacency), epsilon);
+        if (rate < 1) EXPECT_GT(spent(std::min(1.0, rate * 1.002), steps, 1.1, adjacency), epsilon);
+      }
+    }
+  }
+}
+
+TEST(SamplingRate, IsTheInverseOfTheNoiseMultiplier) {
+  for (const double rate : {0.01, 0.2}) {
+    const double multiplier = noise_multiplier_for(2.0, kDelta, 300, rate, Adjacency::kAddRemove);
+    EXPECT_NEAR(sampling_rate_for(2.0, kDelta, 300, multiplier, Adjacency::kAddRemove) / rate, 1.0, 2e-3);
+  }
+}
+
+TEST(SamplingRate, GrowsWithTheBudgetAndTheNoiseAndFallsWithTheSteps) {
+  const auto rate = [](double epsilon, int64_t steps, double multiplier) {
+    return sampling_rate_for(epsilon, kDelta, steps, multiplier, Adjacency::kAddRemove);
+  };
+  EXPECT_LT(rate(0.1, 200, 1.0), rate(0.5, 200, 1.0));
+  EXPECT_LT(rate(0.5, 200, 1.0), rate(2.0, 200, 1.0));
+  EXPECT_LT(rate(0.5, 200, 1.0), rate(0.5, 200, 2.0));
+  EXPECT_GT(rate(0.5, 200, 1.0), rate(0.5, 800, 1.0));
+}
+
+TEST(SamplingRate, IsOneIfTheBudgetPaysForEveryStep) {
+  const double multiplier = noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kReplace);
+  EXPECT_EQ(sampling_rate_for(1.0, kDelta, 10, 1.01 * multiplier, Adjacency::kReplace), 1.0);
+  EXPECT_LT(sampling_rate_for(1.0, kDelta, 10, 0.99 * multiplier, Adjacency::kReplace), 1.0);
+}
+
+// With almost no noise a record may be seen as seldom as δ allows, which is not never.
+TEST(SamplingRate, IsPositiveHoweverLittleNoiseThereIs) {
+  const double rate = sampling_rate_for(0.01, kDelta, 1000, 0.05, Adjacency::kAddRemove);
+  EXPECT_GT(rate, 0.9 * kDelta / 1000);
+  EXPECT_LT(rate, 10 * kDelta / 1000);
+  EXPECT_LE(spent(rate, 1000, 0.05, Adjacency::kAddRemove), 0.01);
+}
+
+TEST(SamplingRate, RefusesWhatIsNotABudget) {
+  for (const double bad : {0.0, -1.0, std::nan(""), INFINITY}) {
+    EXPECT_THROW(sampling_rate_for(bad, kDelta, 10, 1.0, Adjacency::kAddRemove), UserError);
+    EXPECT_THROW(sampling_rate_for(1.0, kDelta, 10, bad, Adjacency::kAddRemove), UserError);
+    EXPECT_THROW(sampling_rate_for(1.0, bad, 10, 1.0, Adjacency::kAddRemove), UserError);
+  }
+  EXPECT_THROW(sampling_rate_for(1.0, kDelta, 0, 1.0, Adjacency::kAddRemove), UserError);
+}
+
+TEST(SamplingRate, ManyThreadsGetOneAnswer) {
+  std::vector<double> found(8);
+  std::vector<std::thread> threads;
+  for (double& value : found) {
+    threads.emplace_back([&value] { value = sampling_rate_for(0.7, kDelta, 123, 1.3, Adjacency::kAddRemove); });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const double value : found) EXPECT_EQ(value, found.front());
+}
+
+}  // namespace
+}  // namespace sotto::privacy
