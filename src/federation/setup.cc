@@ -37,7 +37,8 @@ Setup prepare(const config::RunSpec& spec) {
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)]});
+  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)],
+                                  spec.privacy ? spec.privacy->budget_of(client) : 0.0});
 }
 
 }  // namespace sotto::federation

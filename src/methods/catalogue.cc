@@ -7,6 +7,7 @@
 #include "methods/fedprox.h"
 #include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
+#include "methods/pac_dp.h"
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ namespace sotto::methods {
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
-      fedavg(), fedprox(), local_only(), dp_fedavg(), adaptive_quantile_clipping(), ldp_fedavg(),
+      fedavg(), fedprox(),         local_only(),       dp_fedavg(), ldp_fedavg(),
+      pac_dp(), fixed_threshold(), cgm_median_style(), aqc_style(),
   };
   return entries;
 }

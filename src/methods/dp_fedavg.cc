@@ -25,24 +25,14 @@ struct Options {
   std::optional<privacy::QuantileOptions> quantile;
 };
 
-Options read_common(config::Section& section, double clip) {
+Options read_options(config::Section& section) {
   Options o;
-  o.clip = section.number("clip", clip, config::kPositive);
+  const privacy::QuantileOptions quantile = privacy::read_quantile_options(section);
+  if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
+  o.clip = section.number("clip", o.quantile ? 0.1 : o.clip, config::kPositive);
   o.server_lr = section.number("server_lr", o.server_lr, config::kPositive);
   return o;
 }
-
-Options read_fixed(config::Section& section) {
-  return read_common(section, 1.0);
-}
-
-Options read_adaptive(config::Section& section) {
-  Options o = read_common(section, 0.1);
-  o.quantile = privacy::read_quantile_options(section);
-  return o;
-}
-
-using Reader = Options (*)(config::Section&);
 
 // How the noise of a round is drawn and paid for.
 struct Terms {
@@ -221,12 +211,14 @@ ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const 
            .summands = static_cast<double>(context.spec.rounds)}};
 }
 
-MethodEntry entry(std::string name, std::string what, std::string citation, Reader read) {
-  const auto options = [read](const MethodContext& context) { return options_of(context.spec, read); };
-  return {.name = std::move(name),
-          .what = std::move(what),
-          .citation = std::move(citation),
-          .read_options = [read](config::Section& section) { read(section); },
+}  // namespace
+
+MethodEntry dp_fedavg() {
+  const auto options = [](const MethodContext& context) { return options_of(context.spec, read_options); };
+  return {.name = "dp-fedavg",
+          .what = "a trusted server adds noise to the sum of clipped updates: client-level privacy",
+          .citation = "McMahan et al., ICLR 2018; adaptive clipping: Andrew et al., NeurIPS 2021",
+          .read_options = [](config::Section& section) { read_options(section); },
           .plan = [options](const MethodContext& context,
                             const ClientFacts& client) { return plan(context, client, options(context)); },
           .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
@@ -237,18 +229,6 @@ MethodEntry entry(std::string name, std::string what, std::string citation, Read
           .make_server = [options](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
             return std::make_unique<Server>(context, options(context));
           }};
-}
-
-}  // namespace
-
-MethodEntry dp_fedavg() {
-  return entry("dp-fedavg", "a trusted server adds noise to the sum of clipped updates: client-level privacy",
-               "McMahan et al., ICLR 2018", read_fixed);
-}
-
-MethodEntry adaptive_quantile_clipping() {
-  return entry("aqc", "dp-fedavg whose clipping bound follows a private quantile of the updates' norms",
-               "Andrew et al., NeurIPS 2021", read_adaptive);
 }
 
 }  // namespace sotto::methods

@@ -2,8 +2,8 @@
 //
 // Clients send their clipped updates to the server, which adds Gaussian noise to their sum: whoever sees the model
 // cannot tell whether a given client took part (B. McMahan et al., "Learning Differentially Private Recurrent Language
-// Models", ICLR 2018). `aqc` also learns the clipping bound, as a quantile of the updates' norms, from one noisy bit
-// per client (G. Andrew et al., "Differentially Private Learning with Adaptive Clipping", NeurIPS 2021).
+// Models", ICLR 2018). With adaptive clipping it also learns the bound, as a quantile of the updates' norms, from
+// one noisy bit per client (G. Andrew et al., "Differentially Private Learning with Adaptive Clipping", NeurIPS 2021).
 #pragma once
 
 #include "methods/method.h"
@@ -11,6 +11,5 @@
 namespace sotto::methods {
 
 MethodEntry dp_fedavg();
-MethodEntry adaptive_quantile_clipping();
 
 }  // namespace sotto::methods

@@ -10,4 +10,9 @@ namespace sotto::methods {
 
 MethodEntry ldp_fedavg();
 
+// The same under the names that PAC-DP is compared with: a fixed bound, and two bounds that follow a private median.
+MethodEntry fixed_threshold();
+MethodEntry cgm_median_style();
+MethodEntry aqc_style();
+
 }  // namespace sotto::methods

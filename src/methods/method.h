@@ -100,6 +100,7 @@ struct MethodContext {
 struct ClientFacts {
   int64_t records = 0;
   int64_t participations = 0;
+  double epsilon = 0;  // its budget; 0 without [privacy]
 };
 
 // One kind of release a method makes.

@@ -2,6 +2,7 @@
 
 #include "privacy/accounting/calibrate.h"
 
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -24,6 +25,12 @@ double noise_multiplier_for(double epsilon, double delta, int64_t steps, double 
   const double value =
       calibrate({epsilon, delta * kKeptDelta, method}, Step::gaussian(1.0, sampling_rate, adjacency), steps);
   return known[key] = value;
+}
+
+std::optional<double> printed_noise_multiplier(double epsilon, double delta, int64_t steps) {
+  constexpr double kLargestOrder = 64;
+  if (epsilon * (kLargestOrder - 1) <= -std::log(delta) * (1 + 1e-6)) return std::nullopt;
+  return calibrate({epsilon, delta, Method::kRdpPaper}, Step::gaussian(1.0), steps);
 }
 
 }  // namespace sotto::privacy

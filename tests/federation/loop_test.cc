@@ -49,7 +49,7 @@ bool same(const NamedTensors& a, const NamedTensors& b) {
 
 std::string config(const std::string& method, const std::string& more = "") {
   return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n" +
-         privacy_terms(method) + "[method]\nname = \"" + method + "\"\n";
+         privacy_terms(method) + "[method]\nname = \"" + method + "\"\n" + needed_options(method);
 }
 
 std::string long_config(const std::string& method, const std::string& more = "") {

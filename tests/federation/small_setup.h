@@ -26,9 +26,14 @@ inline data::Records blobs(int64_t count, uint64_t seed) {
 
 // A [privacy] section under which the named method can run.
 inline std::string privacy_terms(const std::string& method) {
-  const bool central = method == "dp-fedavg" || method == "aqc";
+  const bool central = method == "dp-fedavg";
   return std::string("[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = \"add-remove\"\n") +
          (central ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
+}
+
+// The options of [method] that the named method cannot do without.
+inline std::string needed_options(const std::string& method) {
+  return method == "pac-dp" ? "curve = \"paper-mnist\"\n" : "";
 }
 
 inline Setup small_setup(const std::string& toml) {

@@ -13,7 +13,6 @@ namespace sotto::privacy {
 namespace {
 
 constexpr const char* kGradient = "gradient";
-constexpr const char* kClipName = "clip";
 
 int64_t batches_per_epoch(const DescentPlan& plan) {
   return std::max<int64_t>(1, (plan.records + plan.batch - 1) / plan.batch);
@@ -56,12 +55,6 @@ class Batches {
   RandomStream order_;
 };
 
-// Σ_i (±½) over the gradients' norms: how many are below the bound, centred.
-double centred_below(const at::Tensor& norms, double clip) {
-  const double below = (norms <= clip).sum().item<double>();
-  return below - static_cast<double>(norms.numel()) / 2;
-}
-
 }  // namespace
 
 int64_t DescentPlan::steps() const {
@@ -84,8 +77,7 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
   std::vector<Group> groups = {{kGradient, 1, flat_.gradient().numel(), sum_sensitivity(clip, adjacency)}};
   std::vector<double> weights = {1.0};
   if (plan.quantile) {
-    const ClipRule rule = below_rule();
-    groups.push_back({rule.name, 1, 1, sum_sensitivity(rule.bound, adjacency)});
+    groups.push_back(norm_group(*plan.quantile, adjacency));
     const double share = below_weight(*plan.quantile, plan.noise_multiplier, plan.expected_batch());
     weights = {1.0 - share, share};
   }
@@ -106,6 +98,9 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
   NoiseSource noise = context.noise_source("noise");
   if (!clipper_) clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, ClipOptions{.bound = plan.clip});
   double clip = plan.clip;
+  std::optional<NamedTensor> known;
+  if (plan.quantile) known = first_statistic(*plan.quantile, clip);
+  const bool by_steps = plan.quantile && plan.quantile->tracking == QuantileOptions::Tracking::kSteps;
   double loss = 0;
   int64_t samples = 0;
   for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
@@ -113,27 +108,32 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
       const int64_t count = positions.size(0);
       clipper_->set_bounds({clip});
       NamedTensors values = {{kGradient, flat_.gradient()}};
-      at::Tensor below = at::zeros({1});
+      at::Tensor norms = at::empty({0});
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
         const ClippedSum sum = clipper_->sum(batch_.x, batch_.y);
-        below.fill_(centred_below(sum.norms, clip));
+        norms = sum.norms;
         loss += sum.loss;
         samples += count;
       } else {
         flat_.zero_gradient();
       }
       const GroupwiseGaussian gaussian = mechanism(plan, clip);
-      if (plan.quantile) values.push_back({below_rule().name, below});
+      if (plan.quantile) {
+        values.push_back({gaussian.groups().back().name, norm_statistic(*plan.quantile, norms, clip)});
+      }
       Bounded bounded = Access::bounded(values, gaussian.groups(), Norm::kL2);
       gaussian.perturb(bounded, noise);
       flat_.gradient().div_(plan.expected_batch());
       update();
-      if (plan.quantile) clip = next_bound(*plan.quantile, clip, below, plan.expected_batch());
+      if (by_steps) clip = next_bound(*plan.quantile, clip, values.back().value, plan.expected_batch());
+      if (plan.quantile && !by_steps) known->value.add_(values.back().value);
     }
   }
   NamedTensors released = clone(model_.shared_parameters());
-  if (plan.quantile) released.push_back({kClipName, at::scalar_tensor(clip, at::kDouble)});
+  if (by_steps) known->value.fill_(clip);
+  if (known) released.push_back(*known);
+  for (const NamedTensor& value : plan.declared) released.push_back(value);
   return {Access::release(std::move(released), std::move(receipt)),
           loss / static_cast<double>(std::max<int64_t>(samples, 1)), samples};
 }

@@ -38,8 +38,9 @@ struct DescentPlan {
   double rate = 1.0;  // kPoisson
   double clip = 1.0;
   double noise_multiplier = 0.0;            // of every step
-  std::optional<QuantileOptions> quantile;  // the bound follows this quantile of the gradients' norms
+  std::optional<QuantileOptions> quantile;  // norms are told, for a bound that follows this quantile of them
   Neighbours neighbours;
+  NamedTensors declared = {};  // public values that travel with the release
 
   int64_t steps() const;    // in all
   int64_t touches() const;  // of one record, at most (at `rate`)
@@ -47,7 +48,7 @@ struct DescentPlan {
 };
 
 struct DescentResult {
-  Release release;  // the shared parameters, and "clip" if it was learnt
+  Release release;  // the shared parameters, what is known of the norms if the bound is learnt, and what is declared
   double loss = 0;  // private: mean loss over the records seen
   int64_t samples = 0;
 };

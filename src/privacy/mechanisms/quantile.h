@@ -11,9 +11,15 @@
 namespace sotto::privacy {
 
 struct QuantileOptions {
+  enum class Tracking {
+    kSteps,     // the bound moves after every release
+    kHistogram  // norms are counted in bins of equal ratio; the bound is read from the counts of a whole round
+  };
+
   double quantile = 0.5;         // the share of norms that should be below the bound
   double learning_rate = 0.2;    // of the bound's logarithm
   double relative_noise = 0.05;  // wanted standard deviation of the noisy share
+  Tracking tracking = Tracking::kSteps;
 };
 
 // Keys quantile, quantile_lr, quantile_noise.
@@ -29,5 +35,15 @@ double below_weight(const QuantileOptions& options, double noise_multiplier, dou
 
 // The bound after a noisy sum of centred bits out of `count`.
 double next_bound(const QuantileOptions& options, double bound, const at::Tensor& noisy_sum, double count);
+
+// DP-SGD tells of its gradients' norms in one more group of every step.
+Group norm_group(const QuantileOptions& options, Adjacency adjacency);
+// What a batch puts into that group.
+at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound);
+
+// What clients know of the norms travels with the model: the bound itself, or the counts. Before anything is known:
+NamedTensor first_statistic(const QuantileOptions& options, double bound);
+// The bound that follows from it, or `fallback` if that is nothing.
+double learnt_bound(const QuantileOptions& options, const NamedTensors& values, double fallback);
 
 }  // namespace sotto::privacy
