@@ -36,6 +36,12 @@ fs::path default_run_folder(const RunConfigOptions& options, const config::RunSp
   return fs::path("runs") / fmt::format("{}-{}", path.stem().string(), spec.hash().substr(0, 8));
 }
 
+fs::path default_group_folder(const RunConfigOptions& options, const std::string& what) {
+  const fs::path path = fs::path(options.config).lexically_normal();
+  const fs::path named = path.has_filename() ? path : path.parent_path();
+  return fs::path("runs") / fmt::format("{}-{}", named.stem().string(), what);
+}
+
 void add_threads_option(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Clients trained at once (default: all cores)")->check(CLI::Range(0, 1024));
 }

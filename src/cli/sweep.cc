@@ -1,16 +1,13 @@
 // sotto sweep: a grid of settings times seeds, as one table.
-#include "artifacts/execute.h"
-#include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/parallel.h"
-#include "base/progress.h"
 #include "base/statistics.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/jobs.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
 #include "cli/sweep_grid.h"
@@ -19,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <mutex>
 
 namespace sotto::cli {
 namespace {
@@ -37,54 +33,16 @@ struct SweepOptions {
   OutputOptions output;
 };
 
-// One run of the sweep and what became of it.
-struct Job {
-  size_t cell;
-  config::RunSpec spec;
-  fs::path folder;
-  std::optional<json> summary;
-  std::string failure;
-};
-
 std::vector<Job> plan_jobs(const SweepOptions& options, const std::vector<Cell>& cells, const fs::path& folder) {
   std::vector<Job> jobs;
   for (size_t cell = 0; cell < cells.size(); ++cell) {
     for (int64_t seed = 1; seed <= options.seeds; ++seed) {
       std::vector<std::string> overrides = cells[cell].overrides;
       overrides.push_back(fmt::format("seed={}", seed));
-      config::RunSpec spec = load_spec(options.config, overrides);
-      const fs::path run_folder = folder / spec.hash().substr(0, 16);
-      jobs.push_back({cell, std::move(spec), run_folder, std::nullopt, ""});
+      jobs.push_back(make_job(cell, load_spec(options.config, overrides), folder));
     }
   }
   return jobs;
-}
-
-void run_job(Job& job) {
-  if (interrupted()) return;
-  try {
-    job.summary =
-        artifacts::execute(federation::prepare(job.spec), {.folder = job.folder, .resume = true, .threads = 1});
-  } catch (const UserError& error) {
-    job.failure = error.what();
-  }
-}
-
-void run_jobs(std::vector<Job>& jobs, int threads) {
-  std::vector<Job*> open;
-  for (Job& job : jobs) {
-    if (fs::exists(job.folder)) job.summary = artifacts::RunReader(job.folder).summary();
-    if (!job.summary) open.push_back(&job);
-  }
-  if (open.size() < jobs.size()) info("{} of {} runs are done already", jobs.size() - open.size(), jobs.size());
-  Progress progress("sweep", static_cast<int64_t>(open.size()));
-  parallel_in_order(
-      static_cast<int64_t>(open.size()), threads,
-      [&](int64_t item, int) {
-        run_job(*open[static_cast<size_t>(item)]);
-        progress.advance();
-      },
-      [](int64_t) {});
 }
 
 double metric_of(const json& summary, const std::string& metric) {
@@ -164,12 +122,10 @@ void sweep(const SweepOptions& options) {
   const std::vector<Cell> cells = expand_grid(options.grid);
   const std::optional<size_t> reference =
       options.against.empty() ? std::nullopt : std::optional(find_cell(cells, options.against));
-  const fs::path folder = options.out.empty()
-                              ? fs::path("runs") / (fs::path(options.config.config).stem().string() + "-sweep")
-                              : fs::path(options.out);
+  const fs::path folder = options.out.empty() ? default_group_folder(options.config, "sweep") : fs::path(options.out);
   std::vector<Job> jobs = plan_jobs(options, cells, folder);
   info("{} settings × {} seeds = {} runs into {}", cells.size(), options.seeds, jobs.size(), folder.string());
-  run_jobs(jobs, resolve_threads(options.jobs));
+  run_jobs(jobs, {.title = "sweep", .threads = resolve_threads(options.jobs)});
   if (interrupted()) throw Interrupted("stopped; the same command continues the sweep");
 
   json rows = collect(options, cells, jobs);
