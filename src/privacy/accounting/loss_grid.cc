@@ -119,6 +119,13 @@ LossRange base_range(const Step& step, const BaseLoss& base, double tail_mass) {
   return {is_mirrored(step) ? 0 : -base.highest, base.highest};
 }
 
+// The finite losses of the sampled pair.
+LossRange mixture_range(const Step& step, const LossRange& of_base) {
+  const double q = step.sampling_rate;
+  const double low = reveals_absence(step) ? std::log1p(-q) : sampled_loss(of_base.low, q);
+  return {low, sampled_loss(of_base.high, q)};
+}
+
 // The density part of a sampled pair: P' = (1-q)Q + qP, so P' - e^ℓ Q = q(P - e^t Q) with t the base loss at ℓ.
 void add_density(Builder& builder, const BaseLoss& base, double q, const LossRange& range) {
   const double h = builder.spacing();
@@ -167,15 +174,15 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
   const BaseLoss base = base_loss(step);
   const double q = step.sampling_rate;
   const LossRange range = base_range(step, base, tail_mass);
-  Builder builder(h, sampled_loss(range.low, q), sampled_loss(range.high, q));
+  const LossRange losses = mixture_range(step, range);
+  Builder builder(h, losses.low, losses.high);
   LossGrid& grid = builder.grid();
   grid.position_error = 8 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
-                        std::max(std::abs(sampled_loss(range.low, q)), std::abs(sampled_loss(range.high, q)));
+                        std::max(std::abs(losses.low), std::abs(losses.high));
   if (base.has_density) add_density(builder, base, q, range);
   for (const BaseLoss::Atom& atom : base.atoms) {
     if (is_mirrored(step) && atom.loss < 0) continue;
-    const double p_mass = atom.p_mass * (q + (1 - q) * std::exp(-atom.loss));
-    builder.add_atom(sampled_loss(atom.loss, q), p_mass);
+    builder.add_atom(sampled_loss(atom.loss, q), q * atom.p_mass + (1 - q) * atom.q_mass);
   }
   grid.p_at_infinity = q * base.revealed;
   grid.q_at_infinity = q == 1 ? base.revealed : 0;
@@ -185,8 +192,8 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
     grid.q_at_infinity += tail_mass;
     grid.p_below = tail_mass;
     grid.q_above = tail_mass;
-  } else if (base.revealed > 0 && q < 1 && !is_mirrored(step)) {
-    builder.add_atom(std::log1p(-q), (1 - q) * base.revealed);
+  } else if (reveals_absence(step)) {
+    builder.add_atom(losses.low, (1 - q) * base.revealed);
   }
   if (is_mirrored(step)) builder.mirror();
   return std::move(grid);
@@ -250,8 +257,8 @@ double grid_points(const Step& step, double spacing, double tail_mass) {
     const ReplacedGaussian pair(step);
     return 2 * pair.loss(pair.reach(tail_mass)) / spacing;
   }
-  const LossRange range = base_range(step, base_loss(step), tail_mass);
-  return (sampled_loss(range.high, step.sampling_rate) - sampled_loss(range.low, step.sampling_rate)) / spacing;
+  const LossRange losses = mixture_range(step, base_range(step, base_loss(step), tail_mass));
+  return (losses.high - losses.low) / spacing;
 }
 
 }  // namespace sotto::privacy

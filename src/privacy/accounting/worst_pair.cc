@@ -60,6 +60,10 @@ bool is_mirrored(const Step& step) {
   return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind != Step::Kind::kGaussian;
 }
 
+bool reveals_absence(const Step& step) {
+  return step.kind == Step::Kind::kApproximate && step.delta > 0 && step.sampled() && !is_mirrored(step);
+}
+
 double BaseLoss::log_density(double loss) const {
   if (gaussian) {
     const double y = (loss - mu * mu / 2) / mu;
@@ -70,6 +74,10 @@ double BaseLoss::log_density(double loss) const {
 
 BaseLoss base_loss(const Step& step) {
   BaseLoss base;
+  const auto add_mirrored_atoms = [&](double mass) {
+    const double opposite = mass * std::exp(-base.highest);
+    base.atoms = {{base.highest, mass, opposite}, {-base.highest, opposite, mass}};
+  };
   switch (step.kind) {
     case Step::Kind::kGaussian:
       base.has_density = true;
@@ -82,14 +90,13 @@ BaseLoss base_loss(const Step& step) {
       base.has_density = true;
       base.highest = 1 / step.noise_multiplier;
       base.log_scale = -2 * std::log(2.0);
-      base.atoms = {{base.highest, 0.5}, {-base.highest, 0.5 * std::exp(-base.highest)}};
+      add_mirrored_atoms(0.5);
       break;
     case Step::Kind::kPure:
     case Step::Kind::kApproximate:
       base.highest = step.epsilon;
       base.revealed = step.kind == Step::Kind::kApproximate ? step.delta : 0;
-      base.atoms = {{step.epsilon, (1 - base.revealed) / (1 + std::exp(-step.epsilon))},
-                    {-step.epsilon, (1 - base.revealed) * std::exp(-step.epsilon) / (1 + std::exp(-step.epsilon))}};
+      add_mirrored_atoms((1 - base.revealed) / (1 + std::exp(-step.epsilon)));
       break;
   }
   return base;

@@ -35,8 +35,9 @@ bool is_symmetric(const Step& step);
 // The law of the base loss under P.
 struct BaseLoss {
   struct Atom {
-    double loss;
-    double p_mass;
+    double loss = 0;
+    double p_mass = 0;
+    double q_mass = 0;
   };
 
   bool has_density = false;
@@ -68,6 +69,10 @@ bool is_replaced_gaussian(const Step& step);
 
 // True if the pair is the symmetric extension of the sampled curve at ε ≥ 0.
 bool is_mirrored(const Step& step);
+
+// True if an output that only Q has (base loss -∞) is made finite by sampling: P' has it too, with a share of 1-q, so
+// that ln(1-q) is the lowest loss of the pair and has mass of its own.
+bool reveals_absence(const Step& step);
 
 // The pair (1-q)N(0) + qN(±½), in the variable s = x/(2z²), where x is the output; y = x/z = 2sz is standard normal
 // under N(0).
