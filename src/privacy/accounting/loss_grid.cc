@@ -85,7 +85,13 @@ class Builder {
     at(k + 1) += std::max(0.0, excess.high) / cell_gain_ * inflation;
   }
 
+  // An atom nearer to a grid point than losses are exact lies on it.
   void add_atom(double loss, double p_mass) {
+    const double nearest = std::round(loss / spacing());
+    if (std::abs(nearest * spacing() - loss) <= grid_.position_error / 2) {
+      at(static_cast<int64_t>(nearest)) += p_mass * (1 + 8 * kRounding);
+      return;
+    }
     const auto k = static_cast<int64_t>(std::floor(loss / spacing()));
     const double above = loss - static_cast<double>(k) * spacing();
     add_cell(k, {p_mass * std::expm1(spacing() - above), p_mass * -std::expm1(-above)}, 0);
@@ -177,7 +183,7 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
   const LossRange losses = mixture_range(step, range);
   Builder builder(h, losses.low, losses.high);
   LossGrid& grid = builder.grid();
-  grid.position_error = 8 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
+  grid.position_error = 16 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
                         std::max(std::abs(losses.low), std::abs(losses.high));
   if (base.has_density) add_density(builder, base, q, range);
   for (const BaseLoss::Atom& atom : base.atoms) {

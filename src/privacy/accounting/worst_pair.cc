@@ -104,8 +104,17 @@ BaseLoss base_loss(const Step& step) {
 
 double sampled_loss(double base, double q) {
   if (q == 1) return base;
-  if (base < 1) return std::log1p(q * std::expm1(base));
+  if (base < 1) {
+    const double shift = q * std::expm1(base);
+    return shift > -0.5 ? std::log1p(shift) : std::log((1 - q) + q * std::exp(base));
+  }
   return base + std::log(q + (1 - q) * std::exp(-base));
+}
+
+double largest_loss(const Step& step, Direction direction) {
+  if (direction == Direction::kRemove || is_symmetric(step)) return largest_loss(step);
+  const double q = step.sampling_rate;
+  return reveals_absence(step) ? -std::log1p(-q) : -sampled_loss(-base_loss(step).highest, q);
 }
 
 double unsampled_loss(double loss, double q) {
