@@ -2,13 +2,30 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/parallel.h"
 #include "config/load.h"
+#include "data/search.h"
 #include "methods/catalogue.h"
 
 #include <CLI/CLI.hpp>
 
+#include <mutex>
+
 namespace sotto::cli {
+namespace {
+
+// Settles which of two datasets it is, so that the run's hash says what it used.
+void take_installed_dataset(config::DataOptions& data) {
+  if (!data.otherwise.empty() && !data::find_dataset(data.name)) {
+    static std::once_flag once;
+    std::call_once(once, [&] { warn("{} is not installed; {} takes its place", data.name, data.otherwise); });
+    data.name = data.otherwise;
+  }
+  data.otherwise.clear();
+}
+
+}  // namespace
 
 void add_run_config_options(CLI::App& command, RunConfigOptions& options) {
   command.add_option("CONFIG", options.config, "A TOML file, or a run directory")->required();
@@ -26,8 +43,10 @@ config::RunSpec load_spec(const RunConfigOptions& options, const std::vector<std
   overrides.insert(overrides.end(), more_overrides.begin(), more_overrides.end());
   const fs::path path = options.config;
   if (!fs::exists(path)) fail_user("there is no config {}", options.config);
-  return config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides,
-                               methods::method_reader());
+  config::RunSpec spec =
+      config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides, methods::method_reader());
+  take_installed_dataset(spec.data);
+  return spec;
 }
 
 fs::path default_run_folder(const RunConfigOptions& options, const config::RunSpec& spec) {

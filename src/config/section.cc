@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace sotto::config {
 namespace {
@@ -153,6 +154,12 @@ std::string Section::required_one_of(const std::string& key, const std::vector<s
 json Section::any(const std::string& key) {
   const json* value = find(key);
   return value == nullptr ? json() : *value;
+}
+
+std::string Section::file_beside(const std::string& name) const {
+  const std::filesystem::path beside = std::filesystem::path(source_->file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : name;
 }
 
 Section Section::child(const std::string& key) {
