@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <mutex>
 
 namespace sotto::cli {
@@ -17,10 +18,12 @@ namespace {
 
 // Settles which of two datasets it is, so that the run's hash says what it used.
 void take_installed_dataset(config::DataOptions& data) {
-  if (!data.otherwise.empty() && !data::find_dataset(data.name)) {
+  const auto installed = [](const std::string& name) { return data::find_dataset(name).has_value(); };
+  const auto other = std::find_if(data.otherwise.begin(), data.otherwise.end(), installed);
+  if (!installed(data.name) && other != data.otherwise.end()) {
     static std::once_flag once;
-    std::call_once(once, [&] { warn("{} is not installed; {} takes its place", data.name, data.otherwise); });
-    data.name = data.otherwise;
+    std::call_once(once, [&] { warn("{} is not installed; {} takes its place", data.name, *other); });
+    data.name = *other;
   }
   data.otherwise.clear();
 }

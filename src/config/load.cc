@@ -10,7 +10,7 @@ namespace {
 DataOptions read_data(Section section) {
   DataOptions o;
   o.name = section.text("name", o.name);
-  o.otherwise = section.text("otherwise", o.otherwise);
+  o.otherwise = section.texts("otherwise", o.otherwise);
   o.path = section.text("path", o.path);
   o.features = section.text("features", o.features);
   o.domains = section.texts("domains", o.domains);

@@ -16,7 +16,7 @@ namespace sotto::config {
 // [data]
 struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
-  std::string otherwise;               // the dataset to take if `name` is not installed; "" = that is an error
+  std::vector<std::string> otherwise;  // the first of these that is installed takes its place if `name` is not
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
   std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
   std::vector<std::string>
