@@ -94,7 +94,7 @@ ordered_json mechanism_json(const FitGrid& grid, const config::RunSpec& simulate
 void print(const ordered_json& value, size_t depth, std::string& text) {
   const auto plain = [](const ordered_json& item) { return !item.is_structured(); };
   if (plain(value) || value.empty()) {
-    text += value.dump();
+    text += value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
     return;
   }
   const bool object = value.is_object();
@@ -116,8 +116,8 @@ void print(const ordered_json& value, size_t depth, std::string& text) {
   text += object ? "}" : "]";
 }
 
-std::string number(const std::optional<double>& value, const char* absent = "–") {
-  return value ? fmt::format("{:.4g}", *value) : absent;
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4g}", *value) : "–";
 }
 
 std::string formula(const methods::ClipCurve& curve) {
@@ -147,7 +147,7 @@ std::string readable(const ordered_json& value) {
 std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const methods::CurveFit& fit) {
   std::vector<std::string> headers = {"ε"};
   for (const double bound : grid.bounds) headers.push_back(fmt::format("C = {:.4g}", bound));
-  headers.emplace_back("");
+  if (!fit.dropped.empty()) headers.emplace_back("");
   Table accuracies(headers);
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
     std::vector<std::string> cells = {fmt::format("{:.4g}", grid.budgets[i])};
@@ -155,7 +155,7 @@ std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const met
       const std::string spread = grid.repeats > 1 ? fmt::format(" ± {:.2f}", 100 * matrix.std[i][j]) : "";
       cells.push_back(fmt::format("{:.2f}{}{}", 100 * matrix.mean[i][j], spread, j == matrix.best[i] ? " *" : ""));
     }
-    cells.emplace_back(was_dropped(fit, matrix.x[i]) ? "dropped as an outlier" : "");
+    if (was_dropped(fit, matrix.x[i])) cells.emplace_back("dropped as an outlier");
     accuracies.add_row(cells);
   }
   Table families({"family", "coefficients or knots", "R²", "leave-one-out", ""});

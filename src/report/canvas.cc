@@ -38,7 +38,6 @@ void Canvas::fill_disc(double x, double y, double radius, const Colour& colour) 
 }
 
 void Canvas::circle(double x, double y, double radius, const Colour& colour, const Stroke& stroke) {
-  cairo_new_sub_path(context_.get());
   cairo_arc(context_.get(), x, y, radius, 0.0, 2.0 * std::numbers::pi);
   draw(colour, stroke);
 }
@@ -60,6 +59,7 @@ void Canvas::text(double x, double y, const std::string& words, double size, con
   set_colour(colour);
   cairo_move_to(context_.get(), x - shift, y);
   cairo_show_text(context_.get(), words.c_str());
+  cairo_new_path(context_.get());
 }
 
 void Canvas::upright_text(double x, double y, const std::string& words, double size, const Colour& colour) {

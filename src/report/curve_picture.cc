@@ -18,8 +18,8 @@ constexpr double kLegendGap = 34.0;
 constexpr double kPointRadius = 5.0;
 constexpr double kTriedRadius = 7.0;
 constexpr double kPadding = 0.06;  // of an axis, beyond what it must show
-constexpr Colour kUntouched{0.965, 0.970, 0.976};
-constexpr Colour kTried{0.66, 0.73, 0.80};
+constexpr Colour kUntouched{0.945, 0.953, 0.962};
+constexpr Colour kTried{0.56, 0.66, 0.77};
 constexpr Colour kDropped{0.78, 0.20, 0.22};
 
 // Where values lie between the two ends of an axis.
@@ -79,7 +79,7 @@ Colour colour_of(const std::string& family) {
   return kDeep;
 }
 
-// "C = 1.2 ε^0.45"; "" where knots say it better.
+// "C = 1.2 ε^0.45".
 std::string formula(const methods::ClipCurve& curve) {
   const std::string x = curve.axis == "epsilon" ? "ε" : "s";
   const auto& c = curve.coefficients;
@@ -97,6 +97,10 @@ struct Line {
   std::string name;
   bool chosen = false;
 };
+
+std::string caption(const Line& line) {
+  return formula(line.curve) + (line.chosen ? ", chosen" : "");
+}
 
 std::vector<Line> lines_of(const methods::CurveFit& fit) {
   std::vector<Line> lines;
@@ -127,8 +131,7 @@ class CurvePicture {
     Canvas ruler(1.0, 1.0);
     double text = 0;
     for (const Line& line : lines_) {
-      text =
-          std::max({text, ruler.text_width(line.name, kText, true), ruler.text_width(formula(line.curve), kSmallText)});
+      text = std::max({text, ruler.text_width(line.name, kText, true), ruler.text_width(caption(line), kSmallText)});
     }
     const double legend = std::max(text, 170.0) + 34.0;
     const double head =
@@ -214,10 +217,12 @@ class CurvePicture {
     constexpr double kMiddle = 12.0;  // of the column of signs
     const double text = x + 34.0;
     double y = top_ + 8.0;
-    for (auto line = lines_.rbegin(); line != lines_.rend(); ++line) {
-      canvas.line(x, y - 4.0, x + 2 * kMiddle, y - 4.0, colour_of(line->curve.family), stroke_of(*line));
-      canvas.text(text, y, line->name, kText, kInk, Align::kLeft, line->chosen);
-      canvas.text(text, y + 16.0, formula(line->curve) + (line->chosen ? ", chosen" : ""), kSmallText, kQuiet);
+    std::vector<Line> entries = lines_;
+    std::rotate(entries.begin(), entries.end() - 1, entries.end());
+    for (const Line& line : entries) {
+      canvas.line(x, y - 4.0, x + 2 * kMiddle, y - 4.0, colour_of(line.curve.family), stroke_of(line));
+      canvas.text(text, y, line.name, kText, kInk, Align::kLeft, line.chosen);
+      canvas.text(text, y + 16.0, caption(line), kSmallText, kQuiet);
       y += 42.0;
     }
     y += 8.0;
