@@ -22,7 +22,7 @@ Case cases[] = {
     {"logistic", {{13}, 2}, 13, 28},
     {"mlp", image_task(1, 28), 128, 235146},
     {"cnn", image_task(1, 28), 32, 26010},
-    {"cnn-pac", image_task(1, 28), 1568, 28938},
+    {"cnn-pac", image_task(1, 28), 784, 11274},
     {"cnn-cifar", image_task(3, 32), 512, 2156490},
     {"resnet18", image_task(3, 32), 512, 11173962},
     {"resnet34", image_task(3, 32, 100), 512, 21328292},
