@@ -196,8 +196,7 @@ void add_fit(CLI::App& program) {
   command->add_flag("--same-data", options->scope.same_data,
                     "Allow the clients' own dataset as proxy; only right if it is public");
   add_output_options(*command, options->output, "Print curve.json on standard output");
-  add_example(*command,
-              "sotto fit examples/8_pac_dp.toml --set fit.proxy=synthetic-digits --set 'fit.bounds=[0.1, 1, 10]'");
+  add_example(*command, "sotto fit examples/paper/pac-dp/heart-curve.toml --out runs/heart-curve");
   command->callback([options] { fit(*options); });
 }
 

@@ -124,7 +124,7 @@ config::RunSpec simulation(const RunConfigOptions& config, const FitGrid& grid, 
   std::vector<std::string> overrides = {
       setting("data.name", path ? "custom" : fit.proxy),
       setting("data.path", path ? fit.proxy : ""),
-      "data.otherwise=[]",
+      "data.otherwise=[]",  // these stand in for the clients' data, not for the proxy
       fmt::format("seed={}", seed),
       fmt::format("rounds={}", grid.rounds),
       fmt::format("federation.eval_every={}", grid.rounds),

@@ -168,8 +168,12 @@ TEST_F(Fit, FewerClientsKeepTheirShareOfTheCohort) {
 TEST_F(Fit, ANamedProxyNeedsNoFiles) {
   const Result result = sotto(
       "fit pac.toml --out fitted --quick --json --set fit.proxy=synthetic-digits --set fit.limit=200 "
-      "--set data.clients=2 --set 'fit.bounds=[1]' --set 'fit.budgets=[8]'");
+      "--set data.clients=2 --set 'fit.bounds=[1]' --set 'fit.budgets=[8]' --set 'data.otherwise=[\"fashion-mnist\"]'");
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  // What may stand in for the clients' data must not stand in for the proxy.
+  for (const auto& run : fs::directory_iterator(folder_ / "fitted" / "runs")) {
+    EXPECT_EQ(summary("fitted/runs/" + run.path().filename().string())["dataset"], "synthetic-digits");
+  }
   EXPECT_EQ(json::parse(result.out)["curve"]["family"], "constant");
   EXPECT_EQ(json::parse(result.out)["curve"]["coefficients"], json({1}));
 }
