@@ -86,6 +86,30 @@ double sample_std(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
+double quantile(std::vector<double> values, double level) {
+  std::sort(values.begin(), values.end());
+  const double position = level * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return std::lerp(values[below], values[above], position - static_cast<double>(below));
+}
+
+Interval median_interval(std::vector<double> values, double confidence) {
+  std::sort(values.begin(), values.end());
+  // The k-th value from either end lies beyond the median if fewer than k of n fair coins show heads.
+  const auto n = static_cast<double>(values.size());
+  size_t left_out = 0;
+  double tail = 0;
+  while (2 * (left_out + 1) < values.size()) {
+    const auto k = static_cast<double>(left_out);
+    tail += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+    if (2 * tail > 1 - confidence) break;
+    ++left_out;
+  }
+  const size_t k = left_out == 0 ? 0 : left_out - 1;
+  return {values[k], values[values.size() - 1 - k]};
+}
+
 double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.empty() || b.empty()) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> pooled = a;

@@ -1,6 +1,7 @@
 // sotto bench: what a step costs, as ratios within one run.
 #include "cli/bench_account.h"
 #include "cli/bench_dpsgd.h"
+#include "cli/bench_method.h"
 #include "cli/bench_noise.h"
 #include "cli/bench_simulate.h"
 #include "cli/commands.h"
@@ -16,6 +17,7 @@ void add_bench(CLI::App& program) {
   add_bench_dpsgd(*command);
   add_bench_noise(*command);
   add_bench_account(*command);
+  add_bench_method(*command);
 }
 
 }  // namespace sotto::cli

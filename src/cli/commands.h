@@ -13,6 +13,7 @@ void add_calibrate(CLI::App& program);
 void add_data(CLI::App& program);
 void add_data_features(CLI::App& data_command);
 void add_export(CLI::App& program);
+void add_fit(CLI::App& program);
 void add_plan(CLI::App& program);
 void add_predict(CLI::App& program);
 void add_ledger(CLI::App& program);

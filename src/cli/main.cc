@@ -36,6 +36,7 @@ int run(int argc, char** argv) {
   sotto::cli::add_run(program);
   sotto::cli::add_plan(program);
   sotto::cli::add_sweep(program);
+  sotto::cli::add_fit(program);
   sotto::cli::add_report(program);
   sotto::cli::add_ledger(program);
   sotto::cli::add_predict(program);

@@ -26,6 +26,9 @@ config::RunSpec load_spec(const RunConfigOptions& options, const std::vector<std
 // runs/STEM-HASH8: a folder of its own for every distinct setting, so that runs never overwrite each other.
 std::filesystem::path default_run_folder(const RunConfigOptions& options, const config::RunSpec& spec);
 
+// runs/STEM-WHAT: where a command keeps the many runs it makes of one config.
+std::filesystem::path default_group_folder(const RunConfigOptions& options, const std::string& what);
+
 // Adds --threads; 0 = all cores.
 void add_threads_option(CLI::App& command, int& threads);
 int resolve_threads(int threads);

@@ -1,16 +1,14 @@
 // sotto sweep: a grid of settings times seeds, as one table.
-#include "artifacts/execute.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/parallel.h"
-#include "base/progress.h"
 #include "base/statistics.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/jobs.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
 #include "cli/sweep_grid.h"
@@ -18,77 +16,77 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <mutex>
 
 namespace sotto::cli {
 namespace {
 
 using nlohmann::json;
 
-struct SweepOptions {
+constexpr int64_t kQuickSeeds = 2;
+constexpr const char* kRoundsTo = "rounds_to:";
+
+// What the command line says; what it leaves out comes from the config's [sweep].
+struct SweepCommand {
   RunConfigOptions config;
-  std::vector<std::string> grid;
-  int64_t seeds = 5;
-  std::string against;
-  std::string metric = "accuracy.mean";
+  config::SweepOptions table;
+  bool quick = false;
   std::string out;
   int jobs = 0;
   OutputOptions output;
 };
 
-// One run of the sweep and what became of it.
-struct Job {
-  size_t cell;
-  config::RunSpec spec;
-  fs::path folder;
-  std::optional<json> summary;
-  std::string failure;
-};
+// The table that is asked for. `given` tells which options were on the command line.
+config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given) {
+  config::SweepOptions table = load_spec(command.config).sweep.value_or(config::SweepOptions{});
+  if (command.quick) {
+    table.seeds = std::min(table.seeds, kQuickSeeds);
+    if (!table.quick_grid.empty()) table.grid = table.quick_grid;
+  } else {
+    table.quick.clear();
+  }
+  if (given.count("--grid") > 0) table.grid = command.table.grid;
+  if (given.count("--seeds") > 0) table.seeds = command.table.seeds;
+  if (given.count("--against") > 0) table.against = command.table.against;
+  if (given.count("--metric") > 0) table.metric = command.table.metric;
+  return table;
+}
 
-std::vector<Job> plan_jobs(const SweepOptions& options, const std::vector<Cell>& cells, const fs::path& folder) {
+std::vector<Job> plan_jobs(const SweepCommand& command, const config::SweepOptions& table,
+                           const std::vector<Cell>& cells, const fs::path& folder) {
   std::vector<Job> jobs;
-  for (size_t cell = 0; cell < cells.size(); ++cell) {
-    for (int64_t seed = 1; seed <= options.seeds; ++seed) {
+  for (int64_t seed = 1; seed <= table.seeds; ++seed) {
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
       std::vector<std::string> overrides = cells[cell].overrides;
+      overrides.insert(overrides.end(), table.quick.begin(), table.quick.end());
       overrides.push_back(fmt::format("seed={}", seed));
-      config::RunSpec spec = load_spec(options.config, overrides);
-      const fs::path run_folder = folder / spec.hash().substr(0, 16);
-      jobs.push_back({cell, std::move(spec), run_folder, std::nullopt, ""});
+      jobs.push_back(make_job(cell, load_spec(command.config, overrides), folder));
     }
   }
   return jobs;
 }
 
-void run_job(Job& job) {
-  if (interrupted()) return;
+// The first round whose accuracy is at least the target; one more than there are if none is.
+double rounds_to(const Job& job, const std::string& target) {
+  double wanted = 0;
   try {
-    job.summary =
-        artifacts::execute(federation::prepare(job.spec), {.folder = job.folder, .resume = true, .threads = 1});
-  } catch (const UserError& error) {
-    job.failure = error.what();
+    wanted = std::stod(target);
+  } catch (const std::exception&) {
+    fail_user("--metric {}{}: write an accuracy behind it, for example {}0.9", kRoundsTo, target, kRoundsTo);
   }
+  for (const json& round : artifacts::RunReader(job.folder).rounds()) {
+    const json evaluation = round.value("evaluation", json());
+    if (evaluation.is_object() && evaluation["accuracy"]["mean"].get<double>() >= wanted) {
+      return round["round"].get<double>();
+    }
+  }
+  return static_cast<double>(job.spec.rounds + 1);
 }
 
-void run_jobs(std::vector<Job>& jobs, int threads) {
-  std::vector<Job*> open;
-  for (Job& job : jobs) {
-    if (fs::exists(job.folder)) job.summary = artifacts::RunReader(job.folder).summary();
-    if (!job.summary) open.push_back(&job);
-  }
-  if (open.size() < jobs.size()) info("{} of {} runs are done already", jobs.size() - open.size(), jobs.size());
-  Progress progress("sweep", static_cast<int64_t>(open.size()));
-  parallel_in_order(
-      static_cast<int64_t>(open.size()), threads,
-      [&](int64_t item, int) {
-        run_job(*open[static_cast<size_t>(item)]);
-        progress.advance();
-      },
-      [](int64_t) {});
-}
-
-double metric_of(const json& summary, const std::string& metric) {
-  const json* value = &summary;
+double metric_of(const Job& job, const std::string& metric) {
+  if (metric.starts_with(kRoundsTo)) return rounds_to(job, metric.substr(std::string(kRoundsTo).size()));
+  const json* value = &*job.summary;
   for (const std::string& part : split(metric, '.')) {
     if (!value->is_object() || !value->contains(part)) fail_user("--metric {}: summaries have no such value", metric);
     value = &(*value)[part];
@@ -96,10 +94,20 @@ double metric_of(const json& summary, const std::string& metric) {
   return value->is_number() ? value->get<double>() : std::nan("");
 }
 
-json collect(const SweepOptions& options, const std::vector<Cell>& cells, const std::vector<Job>& jobs) {
+// The largest of any client and seed so far; null once there is one without a finite ε.
+void take_largest(json& row, const json& summary, const char* key) {
+  const json& spread = summary["privacy"][key];
+  if (row[key].is_null()) return;
+  row[key] = spread.is_null() ? json(nullptr) : json(std::max(row[key].get<double>(), spread["max"].get<double>()));
+}
+
+json collect(const std::string& metric, const std::vector<Cell>& cells, const std::vector<Job>& jobs) {
   json rows = json::array();
   for (const Cell& cell : cells) {
-    rows.push_back({{"settings", cell.settings},
+    rows.push_back({{"row", cell.row},
+                    {"settings", cell.settings},
+                    {"claimed_epsilon", 0.0},
+                    {"proven_epsilon", 0.0},
                     {"seeds", json::array()},
                     {"values", json::array()},
                     {"runs", json::array()},
@@ -109,8 +117,10 @@ json collect(const SweepOptions& options, const std::vector<Cell>& cells, const 
     json& row = rows[job.cell];
     if (!job.failure.empty()) row["failures"].push_back(job.failure);
     if (!job.summary) continue;
-    const double value = metric_of(*job.summary, options.metric);
+    const double value = metric_of(job, metric);
     if (!std::isfinite(value)) continue;
+    take_largest(row, *job.summary, "claimed_epsilon");
+    take_largest(row, *job.summary, "proven_epsilon");
     row["seeds"].push_back(job.spec.seed);
     row["values"].push_back(value);
     row["runs"].push_back(job.folder.string());
@@ -118,14 +128,16 @@ json collect(const SweepOptions& options, const std::vector<Cell>& cells, const 
   return rows;
 }
 
-void add_statistics(json& rows, std::optional<size_t> reference) {
-  for (json& row : rows) {
+void add_statistics(json& rows, const std::vector<std::optional<size_t>>& references) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    json& row = rows[i];
     const auto values = row["values"].get<std::vector<double>>();
     row["mean"] = values.empty() ? json(nullptr) : json(mean(values));
     row["std"] = values.size() < 2 ? json(nullptr) : json(sample_std(values));
     row["p_value"] = nullptr;
-    if (!reference || &row == &rows[*reference]) continue;
-    const double p = mann_whitney_p(values, rows[*reference]["values"].get<std::vector<double>>());
+    row["against"] = references[i] ? json(*references[i]) : json(nullptr);
+    if (!references[i]) continue;
+    const double p = mann_whitney_p(values, rows[*references[i]]["values"].get<std::vector<double>>());
     if (std::isfinite(p)) row["p_value"] = p;
   }
 }
@@ -134,22 +146,30 @@ std::string cell_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string table_of(const json& rows, const std::string& metric, std::optional<size_t> reference) {
+std::string epsilon_text(const json& value) {
+  return value.is_null() ? "∞" : fmt::format("{:.4g}", value.get<double>());
+}
+
+std::string table_of(const json& rows, const std::string& metric, bool compared) {
+  const bool named = !rows[0]["row"].get<std::string>().empty();
   std::vector<std::string> headers;
   for (const auto& [key, value] : rows[0]["settings"].items()) headers.push_back(key);
-  headers.insert(headers.end(), {"seeds", metric, "± std"});
-  if (reference) headers.emplace_back("p");
+  if (named) headers.emplace_back("row");
+  headers.insert(headers.end(), {"claimed ε", "proven ε", "seeds", metric, "± std"});
+  if (compared) headers.emplace_back("p");
   Table table(headers);
   std::string problems;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const json& row = rows[i];
+  for (const json& row : rows) {
     std::vector<std::string> cells;
     for (const auto& [key, value] : row["settings"].items()) cells.push_back(cell_text(value));
+    if (named) cells.push_back(row["row"]);
+    cells.push_back(epsilon_text(row["claimed_epsilon"]));
+    cells.push_back(epsilon_text(row["proven_epsilon"]));
     cells.push_back(std::to_string(row["values"].size()));
     cells.push_back(row["mean"].is_null() ? "–" : fmt::format("{:.4f}", row["mean"].get<double>()));
     cells.push_back(row["std"].is_null() ? "–" : fmt::format("{:.4f}", row["std"].get<double>()));
-    if (reference) {
-      cells.push_back(i == *reference            ? "reference"
+    if (compared) {
+      cells.push_back(row["against"].is_null()   ? "reference"
                       : row["p_value"].is_null() ? "–"
                                                  : fmt::format("{:.4f}", row["p_value"].get<double>()));
     }
@@ -159,31 +179,31 @@ std::string table_of(const json& rows, const std::string& metric, std::optional<
   return table.to_string() + problems;
 }
 
-void sweep(const SweepOptions& options) {
+void sweep(const SweepCommand& command, const CLI::App& given) {
   catch_interrupts();
-  const std::vector<Cell> cells = expand_grid(options.grid);
-  const std::optional<size_t> reference =
-      options.against.empty() ? std::nullopt : std::optional(find_cell(cells, options.against));
-  const fs::path folder = options.out.empty()
-                              ? fs::path("runs") / (fs::path(options.config.config).stem().string() + "-sweep")
-                              : fs::path(options.out);
-  std::vector<Job> jobs = plan_jobs(options, cells, folder);
-  info("{} settings × {} seeds = {} runs into {}", cells.size(), options.seeds, jobs.size(), folder.string());
-  run_jobs(jobs, resolve_threads(options.jobs));
+  const config::SweepOptions table = resolve(command, given);
+  const std::vector<Cell> cells = combine(table.rows, expand_grid(table.grid));
+  const auto compared_with = references(cells, table.against);
+  const std::string what = command.quick ? "quick" : "sweep";
+  const fs::path folder = command.out.empty() ? default_group_folder(command.config, what) : fs::path(command.out);
+  std::vector<Job> jobs = plan_jobs(command, table, cells, folder);
+  info("{} settings × {} seeds = {} runs into {}", cells.size(), table.seeds, jobs.size(), folder.string());
+  run_jobs(jobs, {.title = "sweep", .threads = resolve_threads(command.jobs)});
   if (interrupted()) throw Interrupted("stopped; the same command continues the sweep");
 
-  json rows = collect(options, cells, jobs);
-  add_statistics(rows, reference);
-  const json value = {{"metric", options.metric},
+  json rows = collect(table.metric, cells, jobs);
+  add_statistics(rows, compared_with);
+  const json value = {{"metric", table.metric},
                       {"test", "Mann–Whitney U, two-sided, exact up to 60 values; the seed is the unit"},
-                      {"against", reference ? json(cells[*reference].settings) : json(nullptr)},
+                      {"against", table.against.empty() ? json(nullptr) : json(table.against)},
+                      {"quick", command.quick},
                       {"cells", rows}};
   make_folder(folder);
   write_file_atomically(folder / "sweep.json", value.dump(2) + "\n");
-  if (options.output.json) {
+  if (command.output.json) {
     print_json(value);
   } else {
-    print_text(table_of(rows, options.metric, reference));
+    print_text(table_of(rows, table.metric, !table.against.empty()));
   }
   for (const Job& job : jobs) {
     if (!job.failure.empty()) fail_user("some runs failed, the first with: {}", job.failure);
@@ -193,15 +213,19 @@ void sweep(const SweepOptions& options) {
 }  // namespace
 
 void add_sweep(CLI::App& program) {
-  auto options = std::make_shared<SweepOptions>();
-  CLI::App* command = program.add_subcommand("sweep", "Run a grid of settings times seeds and compare them");
+  auto options = std::make_shared<SweepCommand>();
+  CLI::App* command = program.add_subcommand(
+      "sweep", "Run a grid of settings times seeds, or the table that the config's [sweep] describes, and compare");
   add_run_config_options(*command, options->config);
-  command->add_option("--grid", options->grid, "KEY=V1,V2,… (repeatable: all combinations)")
+  command->add_option("--grid", options->table.grid, "KEY=V1,V2,… (repeatable: all combinations)")
       ->take_all()
       ->allow_extra_args(false);
-  command->add_option("--seeds", options->seeds, "Seeds 1 … N for every setting")->check(CLI::Range(1, 10000));
-  command->add_option("--against", options->against, "KEY=VALUE[,…] of the setting that the others are tested against");
-  command->add_option("--metric", options->metric, "Which value of summary.json to compare");
+  command->add_option("--seeds", options->table.seeds, "Seeds 1 … N for every setting")->check(CLI::Range(1, 10000));
+  command->add_option("--against", options->table.against,
+                      "The row, or KEY=VALUE[,…] of the setting, that the others are tested against");
+  command->add_option("--metric", options->table.metric,
+                      "Which value of summary.json to compare, or rounds_to:ACCURACY");
+  command->add_flag("--quick", options->quick, "A first look: what [sweep] calls quick, two seeds");
   command->add_option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep)");
   command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")
       ->check(CLI::Range(0, 1024));
@@ -209,7 +233,7 @@ void add_sweep(CLI::App& program) {
   add_example(*command,
               "sotto sweep examples/1_first_federation.toml --grid method.name=fedavg,local-only --seeds 5 "
               "--against method.name=local-only");
-  command->callback([options] { sweep(*options); });
+  command->callback([options, command] { sweep(*options, *command); });
 }
 
 }  // namespace sotto::cli

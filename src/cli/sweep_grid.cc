@@ -37,10 +37,28 @@ Axis parse_axis(const std::string& text) {
   return axis;
 }
 
+// The one cell whose settings include all of these.
+size_t find_cell(const std::vector<Cell>& cells, const std::string& wanted) {
+  std::vector<size_t> matching;
+  const std::vector<std::string> parts = split(wanted, ',');
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const auto& overrides = cells[i].overrides;
+    const bool matches = std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
+      return std::find(overrides.begin(), overrides.end(), trim(part)) != overrides.end();
+    });
+    if (matches) matching.push_back(i);
+  }
+  if (matching.size() != 1) {
+    fail_user("--against {} names {} settings of the grid; it must name exactly one, or a row", wanted,
+              matching.size());
+  }
+  return matching.front();
+}
+
 }  // namespace
 
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes) {
-  std::vector<Cell> cells = {{{}, json::object()}};
+  std::vector<Cell> cells = {{.row = {}, .overrides = {}, .settings = json::object()}};
   for (const std::string& text : axes) {
     const Axis axis = parse_axis(text);
     std::vector<Cell> expanded;
@@ -57,20 +75,35 @@ std::vector<Cell> expand_grid(const std::vector<std::string>& axes) {
   return cells;
 }
 
-size_t find_cell(const std::vector<Cell>& cells, const std::string& wanted) {
-  std::vector<size_t> matching;
-  const std::vector<std::string> parts = split(wanted, ',');
+std::vector<Cell> combine(const std::vector<config::SweepRow>& rows, const std::vector<Cell>& grid) {
+  if (rows.empty()) return grid;
+  std::vector<Cell> cells;
+  for (const Cell& point : grid) {
+    for (const config::SweepRow& row : rows) {
+      Cell cell = point;
+      cell.row = row.name;
+      cell.overrides.insert(cell.overrides.begin(), row.set.begin(), row.set.end());
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+std::vector<std::optional<size_t>> references(const std::vector<Cell>& cells, const std::string& wanted) {
+  std::vector<std::optional<size_t>> result(cells.size());
+  if (wanted.empty()) return result;
+  const bool is_row = std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) { return cell.row == wanted; });
   for (size_t i = 0; i < cells.size(); ++i) {
-    const auto& overrides = cells[i].overrides;
-    const bool matches = std::all_of(parts.begin(), parts.end(), [&](const std::string& part) {
-      return std::find(overrides.begin(), overrides.end(), trim(part)) != overrides.end();
-    });
-    if (matches) matching.push_back(i);
+    for (size_t j = 0; is_row && j < cells.size(); ++j) {
+      if (cells[j].row == wanted && cells[j].settings == cells[i].settings && i != j) result[i] = j;
+    }
   }
-  if (matching.size() != 1) {
-    fail_user("--against {} names {} settings of the grid; it must name exactly one", wanted, matching.size());
+  if (is_row) return result;
+  const size_t one = find_cell(cells, wanted);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i != one) result[i] = one;
   }
-  return matching.front();
+  return result;
 }
 
 }  // namespace sotto::cli

@@ -10,6 +10,7 @@ namespace {
 DataOptions read_data(Section section) {
   DataOptions o;
   o.name = section.text("name", o.name);
+  o.otherwise = section.texts("otherwise", o.otherwise);
   o.path = section.text("path", o.path);
   o.features = section.text("features", o.features);
   o.domains = section.texts("domains", o.domains);
@@ -104,6 +105,26 @@ FitOptions read_fit(Section section) {
   return o;
 }
 
+SweepOptions read_sweep(Section section) {
+  SweepOptions o;
+  for (Section& table : section.children("rows")) {
+    SweepRow row;
+    row.name = table.text("name", row.name);
+    row.set = table.texts("set", row.set);
+    if (row.name.empty()) table.fail("name", "is missing; say what the row is called");
+    table.finish();
+    o.rows.push_back(std::move(row));
+  }
+  o.grid = section.texts("grid", o.grid);
+  o.seeds = section.integer("seeds", o.seeds, at_least(1));
+  o.against = section.text("against", o.against);
+  o.metric = section.text("metric", o.metric);
+  o.quick = section.texts("quick", o.quick);
+  o.quick_grid = section.texts("quick_grid", o.quick_grid);
+  section.finish();
+  return o;
+}
+
 RecordOptions read_record(Section section) {
   RecordOptions o;
   o.uploads = section.boolean("uploads", o.uploads);
@@ -132,6 +153,7 @@ RunSpec read_spec(Section root, const MethodReader& methods) {
   if (root.has("privacy")) spec.privacy = read_privacy(root.child("privacy"), spec.seed);
   spec.record = read_record(root.child("record"));
   if (root.has("fit")) spec.fit = read_fit(root.child("fit"));
+  if (root.has("sweep")) spec.sweep = read_sweep(root.child("sweep"));
   root.finish();
   return spec;
 }

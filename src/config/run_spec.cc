@@ -27,17 +27,15 @@ double PrivacyOptions::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, path, features, domains, image_size, limit, clients, partition,
-                                   alpha, classes_per_client, records_per_client, private_label, train_fraction,
-                                   test_fraction, min_records)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, otherwise, path, features, domains, image_size, limit, clients,
+                                   partition, alpha, classes_per_client, records_per_client, private_label,
+                                   train_fraction, test_fraction, min_records)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, width, depth, heads, patch, adapter,
                                    dropout, freeze_backbone, personal)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FederationOptions, cohort, sampling, local_epochs, batch, lr, optimizer, momentum,
                                    weight_decay, eval_every, eval_clients, state)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrivacyOptions, epsilon, delta, adjacency, unit, observer, noise, budgets,
                                    budget_shares, budget_seed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FitOptions, proxy, limit, clients, rounds, budgets, bounds, repeats, axis, outliers,
-                                   monotone)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordOptions, uploads, checkpoint_every)
 
 nlohmann::json RunSpec::to_json() const {
@@ -49,14 +47,12 @@ nlohmann::json RunSpec::to_json() const {
                           {"data", data},           {"model", model},  {"federation", federation},
                           {"method", method_table}, {"record", record}};
   if (privacy) value["privacy"] = *privacy;
-  if (fit) value["fit"] = *fit;
   return value;
 }
 
 std::string RunSpec::hash() const {
   nlohmann::json value = to_json();
   value.erase("name");
-  value.erase("fit");
   return sha256(value.dump());
 }
 

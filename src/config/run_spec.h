@@ -16,6 +16,7 @@ namespace sotto::config {
 // [data]
 struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
+  std::vector<std::string> otherwise;  // the first of these that is installed takes its place if `name` is not
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
   std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
   std::vector<std::string>
@@ -95,7 +96,7 @@ struct PrivacyOptions {
   bool operator==(const PrivacyOptions&) const = default;
 };
 
-// [fit]: how `sotto fit` learns a clipping curve. Not part of a run: it is left out of the hash.
+// [fit]: how `sotto fit` learns a clipping curve. Not part of a run.
 struct FitOptions {
   std::string proxy;            // the public dataset that stands for the clients' data; its partition is that of [data]
   int64_t limit = 0;            // training records of it; 0 = as [data]
@@ -109,6 +110,25 @@ struct FitOptions {
   bool monotone = false;         // the bound never falls as the budget grows
 
   bool operator==(const FitOptions&) const = default;
+};
+
+// [sweep]: the table that `sotto sweep` makes of this config. Not part of a run.
+struct SweepRow {
+  std::string name;
+  std::vector<std::string> set;  // key=value, as for --set
+
+  bool operator==(const SweepRow&) const = default;
+};
+struct SweepOptions {
+  std::vector<SweepRow> rows;     // named settings; each is combined with the whole grid
+  std::vector<std::string> grid;  // KEY=V1,V2,…, as for --grid
+  int64_t seeds = 5;
+  std::string against;  // the row that the others are tested against
+  std::string metric = "accuracy.mean";
+  std::vector<std::string> quick;       // what --quick sets
+  std::vector<std::string> quick_grid;  // the grid of --quick; empty = grid
+
+  bool operator==(const SweepOptions&) const = default;
 };
 
 // [record]
@@ -132,11 +152,13 @@ struct RunSpec {
   std::optional<PrivacyOptions> privacy;
   RecordOptions record;
   std::optional<FitOptions> fit;
+  std::optional<SweepOptions> sweep;
 
   // SHA-256 of the resolved settings that determine the result.
   std::string hash() const;
+  // Without [fit] and [sweep], which speak of other runs than this one.
   nlohmann::json to_json() const;
-  // TOML that loads to this very spec.
+  // TOML that loads to the same.
   std::string to_toml() const;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace sotto::config {
 namespace {
@@ -155,10 +156,28 @@ json Section::any(const std::string& key) {
   return value == nullptr ? json() : *value;
 }
 
+std::string Section::file_beside(const std::string& name) const {
+  const std::filesystem::path beside = std::filesystem::path(source_->file).parent_path() / name;
+  std::error_code ignored;
+  return std::filesystem::exists(beside, ignored) ? beside.string() : name;
+}
+
 Section Section::child(const std::string& key) {
   const json* value = find(key);
   if (value != nullptr && !value->is_object()) fail(key, fmt::format("must be a table [{}]", dotted(key)));
   return Section(value == nullptr ? json::object() : *value, dotted(key), source_);
+}
+
+std::vector<Section> Section::children(const std::string& key) {
+  const json* value = find(key);
+  std::vector<Section> tables;
+  if (value == nullptr) return tables;
+  if (!value->is_array()) fail(key, fmt::format("must be a list of tables [[{}]]", dotted(key)));
+  for (const json& item : *value) {
+    if (!item.is_object()) fail(key, fmt::format("must be a list of tables [[{}]]", dotted(key)));
+    tables.emplace_back(item, fmt::format("{}[{}]", dotted(key), tables.size()), source_);
+  }
+  return tables;
 }
 
 void Section::finish() const {

@@ -64,8 +64,14 @@ class Section {
   nlohmann::json any(const std::string& key);
   void resolve(const std::string& key, nlohmann::json value) { resolved_[key] = std::move(value); }
 
+  // A file that the config names: beside the config if there is one, otherwise as it is written.
+  std::string file_beside(const std::string& name) const;
+
   // A table inside this one; empty if absent.
   Section child(const std::string& key);
+
+  // The tables of a list [[key]], in order.
+  std::vector<Section> children(const std::string& key);
 
   // Throws for keys that nobody asked for.
   void finish() const;

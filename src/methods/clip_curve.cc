@@ -136,7 +136,7 @@ double ClipCurve::operator()(double x) const {
     x = std::clamp(x, low, high);
     bound = family == "quadratic" ? quadratic(coefficients, x) : coefficients[0] * std::pow(x, coefficients[1]);
   }
-  bound = std::max(bound, least);
+  if (least > 0) bound = std::max(bound, least);
   return most > 0 ? std::min(bound, most) : bound;
 }
 

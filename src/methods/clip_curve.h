@@ -17,8 +17,8 @@ struct ClipCurve {
   std::vector<double> coefficients;  // constant: C; quadratic: α β γ of αx²+βx+γ; power: a b of a·x^b
   std::vector<double> knots;         // piecewise-linear, isotonic: x, ascending
   std::vector<double> values;        // the bound at each knot; straight lines between, for isotonic in (ln x, ln C)
-  double low = 0;                    // x is clamped to [low, high]; with knots it is clamped to them instead, and
-  double high = 0;                   // a constant has no range
+  double low = 0;                    // x is clamped to [low, high]; where there are knots these are the first and
+  double high = 0;                   // the last, and for a constant they mean nothing
   double least = 0;                  // answers are clamped to [least, most]
   double most = 0;                   // 0 = no limit
 

@@ -16,8 +16,8 @@ ClipCurve read_curve(config::Section& section) {
   if (value.is_null()) {
     section.fail("curve", "has no default; write the curve file that `sotto fit` made, or \"paper-mnist\"");
   }
-  const ClipCurve curve =
-      value.is_string() ? find_clip_curve(value.get<std::string>()) : clip_curve_from(value, "method.curve");
+  const ClipCurve curve = value.is_string() ? find_clip_curve(section.file_beside(value.get<std::string>()))
+                                            : clip_curve_from(value, "method.curve");
   section.resolve("curve", to_json(curve));
   return curve;
 }

@@ -2,21 +2,16 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "report/canvas.h"
 
 #include <ATen/ATen.h>
 
-#include <cairo.h>
-
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <numbers>
 
 namespace sotto::report {
 namespace {
 
-constexpr double kResolution = 2.0;  // pixels per unit
-constexpr double kMargin = 28.0;
 constexpr double kPlotSide = 760.0;  // what the larger side of the plot aims at
 constexpr double kLargestCell = 32.0;
 constexpr double kSmallestCell = 4.0;
@@ -27,25 +22,11 @@ constexpr double kBarsGap = 10.0;
 constexpr double kLegendWidth = 110.0;
 constexpr double kLegendGap = 30.0;
 constexpr double kShadingHeight = 120.0;
-constexpr double kSmallText = 11.0;
-constexpr double kText = 12.0;
-constexpr double kTitle = 17.0;
 constexpr const char* kBarsLabel = "records";
 constexpr int64_t kMostShown = 200;
 
-struct Colour {
-  double red, green, blue;
-};
-constexpr Colour kInk{0.13, 0.16, 0.20};
-constexpr Colour kQuiet{0.45, 0.48, 0.52};
-constexpr Colour kGrid{0.91, 0.92, 0.94};
 constexpr Colour kPale{0.955, 0.965, 0.975};
-constexpr Colour kDeep{0.09, 0.27, 0.45};
 constexpr Colour kBar{0.62, 0.69, 0.76};
-
-Colour mix(const Colour& a, const Colour& b, double share) {
-  return {a.red + share * (b.red - a.red), a.green + share * (b.green - a.green), a.blue + share * (b.blue - a.blue)};
-}
 
 // The square root keeps small counts visible.
 Colour shade(double share) {
@@ -63,87 +44,6 @@ std::string with_commas(int64_t number) {
   }
   return grouped;
 }
-
-enum class Align { kLeft, kCentre, kRight };
-
-// Drawing in units, top left = (0, 0).
-class Canvas {
- public:
-  Canvas(double width, double height)
-      : surface_(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(std::ceil(width * kResolution)),
-                                            static_cast<int>(std::ceil(height * kResolution)))),
-        context_(cairo_create(surface_.get())) {
-    cairo_scale(context_.get(), kResolution, kResolution);
-    fill_rectangle(0.0, 0.0, width, height, {1.0, 1.0, 1.0});
-  }
-
-  void fill_rectangle(double x, double y, double width, double height, const Colour& colour) {
-    cairo_rectangle(context_.get(), x, y, width, height);
-    fill(colour);
-  }
-
-  void fill_disc(double x, double y, double radius, const Colour& colour) {
-    cairo_arc(context_.get(), x, y, radius, 0.0, 2.0 * std::numbers::pi);
-    fill(colour);
-  }
-
-  void line(double x0, double y0, double x1, double y1, const Colour& colour) {
-    set_colour(colour);
-    cairo_set_line_width(context_.get(), 1.0 / kResolution);
-    cairo_move_to(context_.get(), x0, y0);
-    cairo_line_to(context_.get(), x1, y1);
-    cairo_stroke(context_.get());
-  }
-
-  // (x, y) is the left end, middle or right end of the text's baseline.
-  void text(double x, double y, const std::string& words, double size, const Colour& colour, Align align = Align::kLeft,
-            bool bold = false) {
-    set_font(size, bold);
-    const double width = text_width(words, size, bold);
-    const double shift = align == Align::kLeft ? 0.0 : align == Align::kCentre ? width / 2.0 : width;
-    set_colour(colour);
-    cairo_move_to(context_.get(), x - shift, y);
-    cairo_show_text(context_.get(), words.c_str());
-  }
-
-  double text_width(const std::string& words, double size, bool bold = false) {
-    set_font(size, bold);
-    cairo_text_extents_t extents;
-    cairo_text_extents(context_.get(), words.c_str(), &extents);
-    return extents.x_advance;
-  }
-
-  void write(const fs::path& path) const {
-    write_file_atomically(path, [&](const fs::path& temporary) {
-      const cairo_status_t status = cairo_surface_write_to_png(surface_.get(), temporary.c_str());
-      if (status != CAIRO_STATUS_SUCCESS) {
-        fail_user("{}: cannot write the picture: {}", path.string(), cairo_status_to_string(status));
-      }
-    });
-  }
-
- private:
-  struct Free {
-    void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-    void operator()(cairo_t* context) const { cairo_destroy(context); }
-  };
-
-  void set_colour(const Colour& colour) { cairo_set_source_rgb(context_.get(), colour.red, colour.green, colour.blue); }
-
-  void fill(const Colour& colour) {
-    set_colour(colour);
-    cairo_fill(context_.get());
-  }
-
-  void set_font(double size, bool bold) {
-    cairo_select_font_face(context_.get(), "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL,
-                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-    cairo_set_font_size(context_.get(), size);
-  }
-
-  std::unique_ptr<cairo_surface_t, Free> surface_;
-  std::unique_ptr<cairo_t, Free> context_;
-};
 
 class PartitionPicture {
  public:

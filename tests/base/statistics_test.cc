@@ -13,6 +13,30 @@ TEST(Statistics, MeanAndSampleStd) {
   EXPECT_DOUBLE_EQ(sample_std({4}), 0.0);
 }
 
+TEST(Statistics, QuantilesLieBetweenNeighbours) {
+  EXPECT_DOUBLE_EQ(quantile({4, 1, 3, 2, 5}, 0.25), 2.0);
+  EXPECT_DOUBLE_EQ(quantile({2, 1}, 0.75), 1.75);
+  EXPECT_DOUBLE_EQ(quantile({7}, 1.0), 7.0);
+}
+
+// Ranks as printed in tables of the sign test: 1 of 6, 2 of 10, 6 of 20, 40 of 100.
+TEST(MedianInterval, LeavesOutWhatTheBinomialAllows) {
+  for (const auto& [n, rank] : {std::pair{6, 1}, {10, 2}, {20, 6}, {100, 40}}) {
+    std::vector<double> values;
+    for (int i = n; i >= 1; --i) values.push_back(i);
+    const Interval interval = median_interval(values, 0.95);
+    EXPECT_EQ(interval.low, rank) << n;
+    EXPECT_EQ(interval.high, n + 1 - rank) << n;
+  }
+}
+
+TEST(MedianInterval, OfTooFewValuesIsTheirRange) {
+  const Interval interval = median_interval({3, 1, 2}, 0.95);
+  EXPECT_EQ(interval.low, 1);
+  EXPECT_EQ(interval.high, 3);
+  EXPECT_EQ(median_interval({5}, 0.95).low, 5);
+}
+
 // Completely separated samples: only the two extreme splits of C(n, k) are as far out.
 TEST(MannWhitney, SeparatedSamplesGiveTheSmallestPossibleP) {
   EXPECT_NEAR(mann_whitney_p({1, 2, 3}, {4, 5, 6}), 2.0 / 20, 1e-12);

@@ -13,11 +13,23 @@ TEST(Grid, MakesAllCombinations) {
   EXPECT_EQ(expand_grid({}).size(), 1U);
 }
 
-TEST(Grid, FindsTheReference) {
+TEST(Grid, ComparesAllWithOneCell) {
   const auto cells = expand_grid({"a=1,2", "b=3,4"});
-  EXPECT_EQ(find_cell(cells, "a=2,b=3"), 2U);
-  EXPECT_THROW(find_cell(cells, "a=2"), UserError);
-  EXPECT_THROW(find_cell(cells, "a=5,b=3"), UserError);
+  using Some = std::optional<size_t>;
+  EXPECT_EQ(references(cells, "a=2,b=3"), (std::vector<Some>{2U, 2U, std::nullopt, 2U}));
+  EXPECT_EQ(references(cells, ""), std::vector<Some>(4));
+  EXPECT_THROW(references(cells, "a=2"), UserError);
+  EXPECT_THROW(references(cells, "a=5,b=3"), UserError);
+}
+
+TEST(Grid, ComparesRowsAtEveryPoint) {
+  const auto cells = combine({{"ours", {"m=1"}}, {"theirs", {"m=2", "a=9"}}}, expand_grid({"a=1,2"}));
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[3].row, "theirs");
+  EXPECT_EQ(cells[3].overrides, (std::vector<std::string>{"m=2", "a=9", "a=2"})) << "the grid has the last word";
+  using Some = std::optional<size_t>;
+  EXPECT_EQ(references(cells, "ours"), (std::vector<Some>{std::nullopt, 0U, std::nullopt, 2U}));
+  EXPECT_THROW(references(cells, "nobody"), UserError);
 }
 
 TEST(Grid, RefusesNonsense) {

@@ -177,9 +177,10 @@ TEST(DpFedAvg, OneClientMovesTheSumByNoMoreThanTheClippingBound) {
 
 TEST(DpFedAvg, TheBoundFollowsTheUpdatesNorms) {
   const auto clip_after = [](double start) {
-    const auto setup = small_setup(config(
-        "dp-fedavg", "epsilon = 100\ndelta = 1e-3\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"public\"\n",
-        fmt::format("clipping = \"adaptive\"\nclip = {}\nquantile_lr = 0.7\n", start), "", 15));
+    const auto setup = small_setup(
+        config("dp-fedavg",
+               "epsilon = 100\ndelta = 1e-3\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"public\"\n",
+               fmt::format("clipping = \"adaptive\"\nclip = {}\nquantile_lr = 0.7\n", start), "", 15));
     privacy::Ledger ledger;
     const Last result = run(setup, ledger);
     EXPECT_LE(proven(ledger, "clients", 0), 100.0);

@@ -85,7 +85,13 @@ class Builder {
     at(k + 1) += std::max(0.0, excess.high) / cell_gain_ * inflation;
   }
 
+  // An atom nearer to a grid point than losses are exact lies on it.
   void add_atom(double loss, double p_mass) {
+    const double nearest = std::round(loss / spacing());
+    if (std::abs(nearest * spacing() - loss) <= grid_.position_error / 2) {
+      at(static_cast<int64_t>(nearest)) += p_mass * (1 + 8 * kRounding);
+      return;
+    }
     const auto k = static_cast<int64_t>(std::floor(loss / spacing()));
     const double above = loss - static_cast<double>(k) * spacing();
     add_cell(k, {p_mass * std::expm1(spacing() - above), p_mass * -std::expm1(-above)}, 0);
@@ -117,6 +123,13 @@ class Builder {
 LossRange base_range(const Step& step, const BaseLoss& base, double tail_mass) {
   if (base.gaussian) return gaussian_range(step, tail_mass);
   return {is_mirrored(step) ? 0 : -base.highest, base.highest};
+}
+
+// The finite losses of the sampled pair.
+LossRange mixture_range(const Step& step, const LossRange& of_base) {
+  const double q = step.sampling_rate;
+  const double low = reveals_absence(step) ? std::log1p(-q) : sampled_loss(of_base.low, q);
+  return {low, sampled_loss(of_base.high, q)};
 }
 
 // The density part of a sampled pair: P' = (1-q)Q + qP, so P' - e^ℓ Q = q(P - e^t Q) with t the base loss at ℓ.
@@ -167,15 +180,15 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
   const BaseLoss base = base_loss(step);
   const double q = step.sampling_rate;
   const LossRange range = base_range(step, base, tail_mass);
-  Builder builder(h, sampled_loss(range.low, q), sampled_loss(range.high, q));
+  const LossRange losses = mixture_range(step, range);
+  Builder builder(h, losses.low, losses.high);
   LossGrid& grid = builder.grid();
-  grid.position_error = 8 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
-                        std::max(std::abs(sampled_loss(range.low, q)), std::abs(sampled_loss(range.high, q)));
+  grid.position_error = 16 * kRounding * (1 + std::max(std::abs(range.low), range.high)) *
+                        std::max(std::abs(losses.low), std::abs(losses.high));
   if (base.has_density) add_density(builder, base, q, range);
   for (const BaseLoss::Atom& atom : base.atoms) {
     if (is_mirrored(step) && atom.loss < 0) continue;
-    const double p_mass = atom.p_mass * (q + (1 - q) * std::exp(-atom.loss));
-    builder.add_atom(sampled_loss(atom.loss, q), p_mass);
+    builder.add_atom(sampled_loss(atom.loss, q), q * atom.p_mass + (1 - q) * atom.q_mass);
   }
   grid.p_at_infinity = q * base.revealed;
   grid.q_at_infinity = q == 1 ? base.revealed : 0;
@@ -185,8 +198,8 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
     grid.q_at_infinity += tail_mass;
     grid.p_below = tail_mass;
     grid.q_above = tail_mass;
-  } else if (base.revealed > 0 && q < 1 && !is_mirrored(step)) {
-    builder.add_atom(std::log1p(-q), (1 - q) * base.revealed);
+  } else if (reveals_absence(step)) {
+    builder.add_atom(losses.low, (1 - q) * base.revealed);
   }
   if (is_mirrored(step)) builder.mirror();
   return std::move(grid);
@@ -250,8 +263,8 @@ double grid_points(const Step& step, double spacing, double tail_mass) {
     const ReplacedGaussian pair(step);
     return 2 * pair.loss(pair.reach(tail_mass)) / spacing;
   }
-  const LossRange range = base_range(step, base_loss(step), tail_mass);
-  return (sampled_loss(range.high, step.sampling_rate) - sampled_loss(range.low, step.sampling_rate)) / spacing;
+  const LossRange losses = mixture_range(step, base_range(step, base_loss(step), tail_mass));
+  return (losses.high - losses.low) / spacing;
 }
 
 }  // namespace sotto::privacy

@@ -148,9 +148,9 @@ LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& li
     }
     for (const BaseLoss::Atom& atom : base.atoms) {
       if (is_mirrored(step) && atom.loss < 0) continue;
-      add(nodes, sampled_loss(atom.loss, q), std::log(atom.p_mass) - atom.loss);
+      add(nodes, sampled_loss(atom.loss, q), std::log(atom.q_mass));
     }
-    if (base.revealed > 0 && q < 1 && !is_mirrored(step)) add(nodes, std::log1p(-q), std::log(base.revealed));
+    if (reveals_absence(step)) add(nodes, std::log1p(-q), std::log(base.revealed));
     if (is_mirrored(step)) mirror(nodes, q * base.revealed);
   }
   if (direction == Direction::kAdd && !is_symmetric(step)) swap_roles(nodes);

@@ -103,11 +103,11 @@ class Engine {
   // Bounds below `enough` need not be refined.
   double epsilon(Direction direction, double delta, double enough) const {
     const double revealed = ComposedLoss(steps_, direction).revealed();
-    if (revealed >= delta) return kInfinity;
+    if (revealed * (1 + 1e-14) >= delta) return kInfinity;
     const double target = std::log(delta);
     const double finite_target = std::log(delta - revealed);
     const ComposedLoss loss(steps_, direction, tail_mass(finite_target));
-    double best = revealed > 0 ? kInfinity : loss.largest() * (1 + 1e-12);
+    double best = loss.largest() * (1 + 1e-12);
     if (best <= enough) return best;
     double guess = rough_epsilon(loss, finite_target);
     double slope = loss.saddle_point(guess);
@@ -116,7 +116,7 @@ class Engine {
       const Window window = choose_window(loss, guess, finite_target);
       const double least = (tolerance > kFine ? 0.05 : 1e-3) / slope;  // where ε is a mere fraction of 1/slope
       const double wanted = spacing_for(tolerance * std::max(guess, least), slope);
-      const double spacing = limited_spacing(wanted, window, delta);
+      const double spacing = limited_spacing(wanted, window, delta, direction);
       const TiltedComposition composition(grids(spacing, tail_mass(finite_target), direction), window);
       const double found = composition.epsilon(target);
       const double bottom = composition.bottom();
@@ -156,7 +156,7 @@ class Engine {
       if (pass == 0) slope = loss.saddle_point(epsilon);
       const Window window = choose_window(loss, epsilon, guess);
       const double wanted = spacing_for(1e-4 / std::max(slope, 1e-3), slope);
-      const double spacing = limited_spacing(wanted, window, std::exp(guess));
+      const double spacing = limited_spacing(wanted, window, std::exp(guess), direction);
       const TiltedComposition composition(grids(spacing, tail_mass(guess), direction), window);
       const double found = composition.log_delta(epsilon);
       best = std::min(best, found);
@@ -173,13 +173,15 @@ class Engine {
     return std::sqrt(8 * error / (static_cast<double>(total_count(steps_)) * (tilt + 1)));
   }
 
-  // Not finer than the limit of points allows, and such that the largest atom lies on the grid.
-  double limited_spacing(double wanted, const Window& window, double delta) const {
+  // Not finer than the limit of points allows, and such that the largest atom lies on the grid, rare ones apart.
+  double limited_spacing(double wanted, const Window& window, double delta, Direction direction) const {
     double least = window.length / kMostPoints;
     double atom = 0;
     for (const Steps& entry : steps_) {
       least = std::max(least, grid_points(entry.step, 1, tail_mass(std::log(delta))) / kMostPoints);
-      const double largest = largest_loss(entry.step);
+      Step without_rare = entry.step;
+      without_rare.delta = 0;
+      const double largest = largest_loss(without_rare, direction);
       if (std::isfinite(largest)) atom = std::max(atom, largest);
     }
     const double spacing = std::max(least, std::min(wanted, window.length / 1024));

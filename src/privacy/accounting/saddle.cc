@@ -120,7 +120,7 @@ ComposedLoss::ComposedLoss(std::span<const Steps> steps, Direction direction, do
   for (const Steps& entry : steps_) {
     const double count = static_cast<double>(entry.count);
     const bool seen = direction == Direction::kRemove || is_symmetric(entry.step);
-    largest_ += count * (seen ? largest_loss(entry.step) : -std::log1p(-entry.step.sampling_rate));
+    largest_ += count * largest_loss(entry.step, direction);
     if (entry.step.kind == Step::Kind::kApproximate && seen) {
       log_kept += count * std::log1p(-entry.step.sampling_rate * entry.step.delta);
     }

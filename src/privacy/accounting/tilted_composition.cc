@@ -38,6 +38,12 @@ void for_each_tilted(const LossGrid& grid, double tilt, double scale, const F& t
   }
 }
 
+int64_t highest_index(const LossGrid& grid) {
+  size_t size = grid.mass.size();
+  while (size > 3 && grid.mass[size - 1] == 0) --size;
+  return grid.first + static_cast<int64_t>(size) - 1;
+}
+
 Tilted log_moment(const LossGrid& grid, double tilt) {
   double highest = -kInfinity;  // any scale near the largest will do
   const size_t stride = grid.mass.size() / 4096 + 1;
@@ -79,14 +85,16 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   double relative_error = 0;
   double log_above = 0;
   double total_count = 0;
-  double revealed = 0;
+  double log_kept = 0;  // ln of the probability that nothing is revealed
+  double highest = 0;   // composed index above which there is no mass
   for (const CountedGrid& entry : grids) {
     const auto count = static_cast<double>(entry.count);
     const Tilted moment = log_moment(entry.grid, tilt_);
     log_moments += count * moment.log_moment;
     relative_error += count * 2 * moment.error;
     total_count += count;
-    revealed += count * entry.grid.p_at_infinity;
+    log_kept += count * std::log1p(-entry.grid.p_at_infinity);
+    highest += count * static_cast<double>(highest_index(entry.grid));
     shift_ += count * entry.grid.position_error;
     const Tilted above = log_moment(entry.grid, window.chernoff_tilt);
     log_above += count * (above.log_moment + above.error);
@@ -167,9 +175,11 @@ void TiltedComposition::compose(std::span<const CountedGrid> grids, const Window
   const double top = bottom + static_cast<double>(used) * spacing_;
   log_scale_ =
       log_moments - tilt_ * bottom + relative_error + kUnit * (std::abs(log_moments) + tilt_ * std::abs(bottom));
-  const double above_window =
-      log_above - window.chernoff_tilt * top + 4 * kUnit * (std::abs(log_above) + window.chernoff_tilt * std::abs(top));
-  log_added_ = log_add(std::log(revealed), above_window) + 1e-14;
+  const bool holds_all = highest < static_cast<double>(first_ + used);
+  const double above_window = holds_all ? -kInfinity
+                                        : log_above - window.chernoff_tilt * top +
+                                              4 * kUnit * (std::abs(log_above) + window.chernoff_tilt * std::abs(top));
+  log_added_ = log_add(std::log(-std::expm1(log_kept)), above_window) + 1e-14;
 }
 
 double TiltedComposition::unshifted_log_delta(double epsilon) const {

@@ -60,6 +60,10 @@ bool is_mirrored(const Step& step) {
   return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind != Step::Kind::kGaussian;
 }
 
+bool reveals_absence(const Step& step) {
+  return step.kind == Step::Kind::kApproximate && step.delta > 0 && step.sampled() && !is_mirrored(step);
+}
+
 double BaseLoss::log_density(double loss) const {
   if (gaussian) {
     const double y = (loss - mu * mu / 2) / mu;
@@ -70,6 +74,10 @@ double BaseLoss::log_density(double loss) const {
 
 BaseLoss base_loss(const Step& step) {
   BaseLoss base;
+  const auto add_mirrored_atoms = [&](double mass) {
+    const double opposite = mass * std::exp(-base.highest);
+    base.atoms = {{base.highest, mass, opposite}, {-base.highest, opposite, mass}};
+  };
   switch (step.kind) {
     case Step::Kind::kGaussian:
       base.has_density = true;
@@ -82,14 +90,13 @@ BaseLoss base_loss(const Step& step) {
       base.has_density = true;
       base.highest = 1 / step.noise_multiplier;
       base.log_scale = -2 * std::log(2.0);
-      base.atoms = {{base.highest, 0.5}, {-base.highest, 0.5 * std::exp(-base.highest)}};
+      add_mirrored_atoms(0.5);
       break;
     case Step::Kind::kPure:
     case Step::Kind::kApproximate:
       base.highest = step.epsilon;
       base.revealed = step.kind == Step::Kind::kApproximate ? step.delta : 0;
-      base.atoms = {{step.epsilon, (1 - base.revealed) / (1 + std::exp(-step.epsilon))},
-                    {-step.epsilon, (1 - base.revealed) * std::exp(-step.epsilon) / (1 + std::exp(-step.epsilon))}};
+      add_mirrored_atoms((1 - base.revealed) / (1 + std::exp(-step.epsilon)));
       break;
   }
   return base;
@@ -97,8 +104,17 @@ BaseLoss base_loss(const Step& step) {
 
 double sampled_loss(double base, double q) {
   if (q == 1) return base;
-  if (base < 1) return std::log1p(q * std::expm1(base));
+  if (base < 1) {
+    const double shift = q * std::expm1(base);
+    return shift > -0.5 ? std::log1p(shift) : std::log((1 - q) + q * std::exp(base));
+  }
   return base + std::log(q + (1 - q) * std::exp(-base));
+}
+
+double largest_loss(const Step& step, Direction direction) {
+  if (direction == Direction::kRemove || is_symmetric(step)) return largest_loss(step);
+  const double q = step.sampling_rate;
+  return reveals_absence(step) ? -std::log1p(-q) : -sampled_loss(-base_loss(step).highest, q);
 }
 
 double unsampled_loss(double loss, double q) {

@@ -35,8 +35,9 @@ bool is_symmetric(const Step& step);
 // The law of the base loss under P.
 struct BaseLoss {
   struct Atom {
-    double loss;
-    double p_mass;
+    double loss = 0;
+    double p_mass = 0;
+    double q_mass = 0;
   };
 
   bool has_density = false;
@@ -52,7 +53,8 @@ struct BaseLoss {
 
 BaseLoss base_loss(const Step& step);
 
-// ln(1 - q + q e^t), and its inverse; exact in relative terms near 0. The inverse of what is not above ln(1-q) is -∞.
+// ln(1 - q + q e^t), exact in relative terms, and its inverse, the same near 0. The inverse of what is not above
+// ln(1-q) is -∞.
 double sampled_loss(double base, double sampling_rate);
 double unsampled_loss(double loss, double sampling_rate);
 
@@ -68,6 +70,13 @@ bool is_replaced_gaussian(const Step& step);
 
 // True if the pair is the symmetric extension of the sampled curve at ε ≥ 0.
 bool is_mirrored(const Step& step);
+
+// True if an output that only Q has (base loss -∞) is made finite by sampling: P' has it too, with a share of 1-q, so
+// that ln(1-q) is the lowest loss of the pair and has mass of its own.
+bool reveals_absence(const Step& step);
+
+// The largest finite loss of the pair in this direction, ∞ if there is none.
+double largest_loss(const Step& step, Direction direction);
 
 // The pair (1-q)N(0) + qN(±½), in the variable s = x/(2z²), where x is the output; y = x/z = 2sz is standard normal
 // under N(0).

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace sotto::data {
 namespace {
 
@@ -151,6 +153,69 @@ TEST(HeartDisease, HospitalsAreDomainsAndScalingIsPublic) {
   EXPECT_FLOAT_EQ(dataset.train.x[1][6].item<float>(), 0);
   EXPECT_FLOAT_EQ(dataset.train.x[1][7].item<float>(), 1);
   EXPECT_LE(dataset.train.x.abs().max().item<float>(), 1);
+}
+
+// What record-level privacy rests on: a record's features are a function of that record alone. Each row in turn becomes
+// one with other gaps and with values at and beyond the ends of every range.
+TEST(HeartDisease, ARecordChangesNoOtherRecordsFeatures) {
+  const Names rows = {"63,1,1,145,233,1,2,150,0,2.3,3,0,6,0", "28,1,2,130,132,0,2,185,0,0,?,?,?,0",
+                      "65,1,4,115,0,0,0,93,1,0,2,?,7,1",      "44,0,4,?,218,?,1,115,0,0,?,?,?,1",
+                      "60,1,3,0,0,?,0,140,?,?,?,?,?,2",       "51,0,3,110,190,0,0,120,0,0.2,1,2,3,4"};
+  const Names others = {"20,0,1,80,100,0,0,60,0,-3,1,0,3,0", "99,1,4,300,900,1,2,260,1,9,3,3,7,4",
+                        "50,1,2,?,?,?,?,?,?,?,?,?,?,1"};
+  const TempFolder folder;
+  const auto features = [&](const Names& cleveland) {
+    std::string text;
+    for (const std::string& row : cleveland) text += row + "\n";
+    write_bytes(folder / "processed.cleveland.data", text);
+    return read_heart_disease(FileTree::open(folder.path()), "heart-disease").train.x;
+  };
+  const at::Tensor before = features(rows);
+  for (size_t changed = 0; changed < rows.size(); ++changed) {
+    for (const std::string& other : others) {
+      Names neighbour = rows;
+      neighbour[changed] = other;
+      const at::Tensor after = features(neighbour);
+      ASSERT_EQ(after.sizes(), before.sizes());
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const auto row = static_cast<int64_t>(i);
+        EXPECT_EQ(at::equal(after[row], before[row]), i != changed) << "row " << i << " when " << changed << " changed";
+      }
+    }
+  }
+  // Nor does a record that is not there.
+  EXPECT_TRUE(at::equal(features({rows.begin() + 1, rows.end()}), before.narrow(0, 1, before.size(0) - 1)));
+}
+
+TEST(HeartDisease, AHospitalsFileChangesNothingInAnothers) {
+  const TempFolder folder;
+  const auto of_hospital = [&](const std::string& name) {
+    const Dataset dataset = read_heart_disease(FileTree::open(folder.path()), "heart-disease");
+    const auto domain = std::find(dataset.domain_names.begin(), dataset.domain_names.end(), name);
+    return dataset.train.x.index({dataset.train.domain == (domain - dataset.domain_names.begin())}).clone();
+  };
+  write_bytes(folder / "processed.hungarian.data",
+              "28,1,2,130,132,0,2,185,0,0,?,?,?,0\n48,0,3,120,?,1,1,148,0,0,?,?,?,1\n");
+  const at::Tensor alone = of_hospital("hungarian");
+  write_bytes(folder / "processed.cleveland.data", "63,1,1,145,233,1,2,150,0,2.3,3,0,6,0\n");
+  EXPECT_TRUE(at::equal(of_hospital("hungarian"), alone));
+  write_bytes(folder / "processed.cleveland.data", "99,0,4,0,900,?,?,?,1,9,?,3,?,4\n80,1,4,?,?,?,?,?,?,?,?,?,?,4\n");
+  write_bytes(folder / "processed.switzerland.data", "65,1,4,115,0,0,0,93,1,0,2,?,7,1\n");
+  EXPECT_TRUE(at::equal(of_hospital("hungarian"), alone));
+}
+
+// The middle of each public range stands in for what is missing, and an indicator says so; the width does not depend
+// on which values are missing.
+TEST(HeartDisease, MissingValuesAreConstantsWithIndicators) {
+  const TempFolder folder;
+  write_bytes(folder / "processed.va.data",
+              "50,1,1,?,?,0,0,140,0,2,1,0,3,0\n50,1,1,0,0,0,0,140,0,2,1,0,3,0\n50,1,1,140,350,0,0,140,0,2,1,0,3,0\n");
+  const Dataset dataset = read_heart_disease(FileTree::open(folder.path()), "heart-disease");
+  const at::Tensor x = dataset.train.x;
+  EXPECT_EQ(x.size(1), 32);
+  EXPECT_TRUE(at::equal(x[0], x[1]));
+  EXPECT_EQ((x[0] - x[2]).count_nonzero().item<int64_t>(), 2);
+  EXPECT_EQ((x[0] - x[2]).sum().item<float>(), 2);
 }
 
 TEST(HeartDisease, RefusesBadRows) {

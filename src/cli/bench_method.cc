@@ -1,0 +1,264 @@
+#include "cli/bench_method.h"
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/progress.h"
+#include "base/statistics.h"
+#include "cli/bench_figures.h"
+#include "cli/output.h"
+#include "cli/run_config.h"
+#include "config/load.h"
+#include "federation/loop.h"
+#include "methods/catalogue.h"
+
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <ctime>
+#include <exception>
+#include <semaphore>
+#include <thread>
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+struct BenchOptions {
+  std::string method;
+  std::string against;
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<std::string> against_overrides;
+  int64_t repeats = 200;
+  int threads = 1;
+  OutputOptions output;
+};
+
+constexpr int kWarmUpRounds = 2;
+constexpr double kConfidence = 0.95;
+
+// Rounds of some tens of milliseconds: short enough that what else the machine does falls on both methods alike.
+constexpr const char* kWorkload = R"(
+name = "bench"
+[data]
+name = "synthetic-digits"
+clients = 2
+partition = "resample"
+records_per_client = 128
+[model]
+name = "cnn"
+[federation]
+batch = 32
+lr = 0.1
+[privacy]
+epsilon = 4.0
+delta = 1e-5
+adjacency = "add-remove"
+)";
+
+bool concerns_method(const std::string& override) {
+  return override.starts_with("method.");
+}
+
+struct Overrides {
+  std::vector<std::string> of_method;
+  std::vector<std::string> of_both;
+};
+
+Overrides divided(const std::vector<std::string>& overrides) {
+  Overrides result;
+  for (const std::string& override : overrides) {
+    (concerns_method(override) ? result.of_method : result.of_both).push_back(override);
+  }
+  return result;
+}
+
+config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::string>& overrides) {
+  if (options.config.empty()) {
+    return config::parse_run_spec(kWorkload, "the built-in workload", overrides, methods::method_reader());
+  }
+  return load_spec({options.config, overrides});
+}
+
+// The workload with `method`. A method that the config names itself keeps its keys, any other begins with its defaults.
+config::RunSpec spec_of(const BenchOptions& options, const std::string& method, const std::vector<std::string>& own) {
+  methods::find_method(method);
+  std::vector<std::string> overrides = divided(options.overrides).of_both;
+  config::RunSpec spec = shared_spec(options, overrides);
+  if (!options.config.empty() && spec.method == method) {
+    overrides.insert(overrides.end(), own.begin(), own.end());
+    spec = shared_spec(options, overrides);
+  } else {
+    const config::RunSpec bare =
+        config::parse_run_spec(fmt::format("name = \"bench\"\n[method]\nname = \"{}\"\n", method),
+                               fmt::format("method {}", method), own, methods::method_reader());
+    spec.method = bare.method;
+    spec.variant = bare.variant;
+    spec.method_options = bare.method_options;
+  }
+  if (spec.method != method) fail_user("method.name is what sotto bench method compares: leave it out of --set");
+  spec.rounds = kWarmUpRounds + 2 * options.repeats + 1;  // the last, which would be evaluated, is not run
+  spec.federation.eval_every = spec.rounds;
+  spec.record.checkpoint_every = spec.rounds;
+  return spec;
+}
+
+// Seconds that all threads of this process have computed.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Training, transport and aggregation.
+struct RoundTime {
+  double processor = 0;
+  double wall = 0;
+
+  RoundTime operator+(const RoundTime& other) const { return {processor + other.processor, wall + other.wall}; }
+};
+
+// A federation on a thread of its own that stops after every round until it is asked for the next.
+class Contender : public federation::RunSink {
+ public:
+  Contender(const config::RunSpec& spec, int threads) : setup_(federation::prepare(spec)), threads_(threads) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Contender() override {
+    stop_ = true;
+    may_go_on_.release();
+    thread_.join();
+  }
+  Contender(const Contender&) = delete;
+  Contender& operator=(const Contender&) = delete;
+
+  RoundTime next_round() {
+    const double before = processor_seconds();
+    may_go_on_.release();
+    paused_.acquire();
+    if (failure_) std::rethrow_exception(failure_);
+    if (ended_) throw Interrupted("interrupted: start the benchmark again");
+    return {processor_seconds() - before, wall_};
+  }
+
+  void upload(int64_t, int64_t, const privacy::Upload&) override {}
+  void checkpoint(const federation::Checkpoint&) override {}
+  void round(const federation::RoundRecord& record) override {
+    const size_t missing = record.abstained.size() + record.diverged.size();
+    if (missing > 0) {
+      fail_user("{} of {} clients of {} do not train in round {}: its rounds are not whole and cannot be compared",
+                missing, record.cohort, setup_.spec.method, record.round);
+    }
+    wall_ = record.seconds;
+    paused_.release();
+    wait();
+  }
+
+ private:
+  struct Stopped {};
+
+  void wait() {
+    may_go_on_.acquire();
+    if (stop_) throw Stopped{};
+  }
+
+  void run() {
+    try {
+      at::set_num_threads(1);
+      wait();
+      const auto states = federation::make_memory_store({});
+      privacy::Ledger ledger;
+      federation::run_rounds(setup_, {*states, ledger, *this, threads_}, std::nullopt);
+    } catch (const Stopped&) {
+      return;
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    ended_ = true;
+    paused_.release();
+  }
+
+  federation::Setup setup_;
+  int threads_;
+  double wall_ = 0;
+  bool stop_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+  std::counting_semaphore<4> may_go_on_{0};
+  std::counting_semaphore<4> paused_{0};
+  std::thread thread_;
+};
+
+json measure(const BenchOptions& options) {
+  const std::vector<std::string> own = divided(options.overrides).of_method;
+  for (const std::string& override : options.against_overrides) {
+    if (!concerns_method(override)) {
+      fail_user("--set-against {}: only method.* can differ; what both share is given by --set", override);
+    }
+  }
+  Contender method(spec_of(options, options.method, own), options.threads);
+  Contender against(spec_of(options, options.against, options.against_overrides), options.threads);
+  for (int i = 0; i < kWarmUpRounds; ++i) {
+    method.next_round();
+    against.next_round();
+  }
+  std::vector<double> method_seconds, against_seconds, ratios, wall_ratios;
+  Progress progress("bench", options.repeats);
+  for (int64_t i = 0; i < options.repeats; ++i) {
+    // There and back, so that neither a drift of the machine nor the order favours one.
+    const RoundTime first = method.next_round();
+    const RoundTime other = against.next_round() + against.next_round();
+    const RoundTime both = first + method.next_round();
+    method_seconds.push_back(both.processor / 2);
+    against_seconds.push_back(other.processor / 2);
+    ratios.push_back(both.processor / other.processor);
+    wall_ratios.push_back(both.wall / other.wall);
+    progress.advance();
+  }
+  const Interval interval = median_interval(ratios, kConfidence);
+  const Interval half = {quantile(ratios, 0.25), quantile(ratios, 0.75)};
+  return {{"method", options.method},
+          {"against", options.against},
+          {"repeats", options.repeats},
+          {"threads", options.threads},
+          {"seconds_per_round", median(method_seconds)},
+          {"against_seconds_per_round", median(against_seconds)},
+          {"ratio", median(ratios)},
+          {"ratio_low", interval.low},
+          {"ratio_high", interval.high},
+          {"spread", half.high - half.low},
+          {"wall_ratio", median(wall_ratios)}};
+}
+
+}  // namespace
+
+void add_bench_method(CLI::App& bench_command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command =
+      bench_command.add_subcommand("method", "Rounds of one method against rounds of another, in turns");
+  command->add_option("NAME", options->method, "The method")->required();
+  command->add_option("--against", options->against, "The method to compare it with")->required();
+  command->add_option("--config", options->config,
+                      "TOML file both can run, whose method.name is replaced (default: a small private federation)");
+  command
+      ->add_option("--set", options->overrides,
+                   "Override one setting (repeatable); method.* is for NAME, anything else for both")
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("--set-against", options->against_overrides, "Override one method.* of the other (repeatable)")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--repeats", options->repeats,
+                   "Repetitions of two rounds each; the median of their ratios is reported with its 95 % interval")
+      ->check(CLI::Range(6, 100'000));
+  command->add_option("--threads", options->threads, "Clients trained at once")->check(CLI::Range(1, 1024));
+  add_output_options(*command, options->output, "Print the figures as JSON");
+  add_example(*command, "sotto bench method ldp-fedavg --against fedavg");
+  command->callback([options] { print_figures(measure(*options), options->output); });
+}
+
+}  // namespace sotto::cli
