@@ -5,6 +5,7 @@
 #include "privacy/accounting/pld.h"
 #include "privacy/accounting/proven.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -17,39 +18,55 @@ constexpr double kKeptDelta = 0.999;
 
 // The ledger rounds a multiplier's 40th bit down.
 constexpr double kLedgerRounding = 1e-9;
-constexpr double kRatePrecision = 3e-4;
+constexpr double kRatePrecision = 5e-4;
 
-double largest_rate(double epsilon, double delta, int64_t steps, double noise_multiplier, Adjacency adjacency) {
-  const auto composed = [&](double log_rate) {
-    return Steps{Step::gaussian(noise_multiplier, std::exp(log_rate), adjacency), steps};
-  };
-  const auto affordable = [&](double log_rate) {
-    const Steps all = composed(log_rate);
-    return proven_epsilon({&all, 1}, delta) <= epsilon * (1 - kLedgerRounding);
-  };
-  if (affordable(0.0)) return 1.0;
-  const double least = std::log(delta / static_cast<double>(steps)) - 1;
-  double low = least;
+// Where the quick guess says that the budget is spent, as ln of a rate.
+double guessed_log_rate(double epsilon, double delta, const Step& shape, int64_t steps) {
+  double low = std::log(delta / static_cast<double>(steps));
   double high = 0;
-  while (high - low > 1e-2) {
-    const double middle = (low + high) / 2;
-    const Steps all = composed(middle);
-    (guess_epsilon({&all, 1}, delta) <= epsilon ? low : high) = middle;
+  while (high - low > 1e-3) {
+    Steps all{shape, steps};
+    all.step.sampling_rate = std::exp((low + high) / 2);
+    (guess_epsilon({&all, 1}, delta) <= epsilon ? low : high) = (low + high) / 2;
   }
-  // The guess may be wrong on either side.
-  for (double step = 0.01; !affordable(low); step *= 2) {
-    high = low;
-    low = std::max(low - step, least - step);
+  return low;
+}
+
+// Certified answers take time: a few secant steps in ln ε against ln q, until the spent ε is at most the budget and
+// near it. The slope is about 1, or some more where a single participation would cost more than the budget.
+double largest_rate(double epsilon, double delta, const Step& shape, int64_t steps) {
+  constexpr double kLongestStride = 2.5;
+  const auto excess = [&](double log_rate) {
+    Steps all{shape, steps};
+    all.step.sampling_rate = std::exp(log_rate);
+    return std::log(std::clamp(proven_epsilon({&all, 1}, delta), 1e-300, 1e300) / (epsilon * (1 - kLedgerRounding)));
+  };
+  if (excess(0.0) <= 0) return 1.0;
+  struct Probe {
+    double at = 0;
+    double excess = 0;
+  };
+  std::optional<Probe> low;
+  std::optional<Probe> high;
+  double next = guessed_log_rate(epsilon, delta, shape, steps);
+  for (int i = 0;; ++i) {
+    const Probe probe{next, excess(next)};
+    (probe.excess <= 0 ? low : high) = probe;
+    if (!low) {
+      next = probe.at - std::clamp(probe.excess, kRatePrecision, kLongestStride);
+    } else if (low->excess > -kRatePrecision || (high ? high->at : 0.0) - low->at < kRatePrecision) {
+      return std::exp(low->at);
+    } else if (!high) {
+      next = std::min(0.0, probe.at + std::clamp(-probe.excess, kRatePrecision, kLongestStride));
+      if (next == 0.0) next = probe.at / 2;
+    } else if (low->excess < -kLongestStride || i % 4 == 3) {
+      next = (low->at + high->at) / 2;
+    } else {
+      const double aim = -kRatePrecision / 2;
+      next = low->at + (high->at - low->at) * (aim - low->excess) / (high->excess - low->excess);
+      next = std::clamp(next, low->at + kRatePrecision / 4, high->at - kRatePrecision / 4);
+    }
   }
-  for (double step = 0.01; high < 0 && affordable(high); step *= 2) {
-    low = high;
-    high = std::min(high + step, 0.0);
-  }
-  while (high - low > kRatePrecision) {
-    const double middle = (low + high) / 2;
-    (affordable(middle) ? low : high) = middle;
-  }
-  return std::exp(low);
 }
 
 }  // namespace
@@ -80,7 +97,8 @@ double sampling_rate_for(double epsilon, double delta, int64_t steps, double noi
   const std::lock_guard lock(mutex);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known[key] = largest_rate(epsilon, delta * kKeptDelta, steps, noise_multiplier, adjacency);
+  return known[key] =
+             largest_rate(epsilon, delta * kKeptDelta, Step::gaussian(noise_multiplier, 1.0, adjacency), steps);
 }
 
 std::optional<double> printed_noise_multiplier(double epsilon, double delta, int64_t steps) {

@@ -59,10 +59,10 @@ TEST(SamplingRate, IsOneIfTheBudgetPaysForEveryStep) {
 
 // With almost no noise a record may be seen as seldom as δ allows, which is not never.
 TEST(SamplingRate, IsPositiveHoweverLittleNoiseThereIs) {
-  const double rate = sampling_rate_for(0.01, kDelta, 1000, 0.05, Adjacency::kAddRemove);
-  EXPECT_GT(rate, 0.9 * kDelta / 1000);
-  EXPECT_LT(rate, 10 * kDelta / 1000);
-  EXPECT_LE(spent(rate, 1000, 0.05, Adjacency::kAddRemove), 0.01);
+  const double rate = sampling_rate_for(0.1, kDelta, 1, 0.1, Adjacency::kAddRemove);
+  EXPECT_GT(rate, 0.998 * kDelta);
+  EXPECT_LT(rate, 1.2 * kDelta);
+  EXPECT_LE(spent(rate, 1, 0.1, Adjacency::kAddRemove), 0.1);
 }
 
 TEST(SamplingRate, RefusesWhatIsNotABudget) {
