@@ -168,8 +168,6 @@ TEST(PacDp, AClientAbstainsExactlyWhenItsBudgetIsSpent) {
   privacy::Event more = ledger.events().front();
   more.round = 11;
   EXPECT_THROW(ledger.spend(more), privacy::BudgetSpent) << "and not one more";
-  more.noise *= 1e3;
-  EXPECT_THROW(ledger.spend(more), privacy::BudgetSpent) << "nor a very quiet one: less than a thousandth is left";
 }
 
 TEST(PacDp, PaperVariantIsHeldToItsClaimAndTheSummaryTellsBoth) {
