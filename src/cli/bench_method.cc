@@ -4,6 +4,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "cli/bench_figures.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
@@ -85,16 +86,16 @@ config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::
 
 // The workload with `method`. A method that the config names itself keeps its keys, any other begins with its defaults.
 config::RunSpec spec_of(const BenchOptions& options, const std::string& method, const std::vector<std::string>& own) {
-  methods::find_method(method);
+  const methods::MethodEntry& entry = methods::find_method(method);
   std::vector<std::string> overrides = divided(options.overrides).of_both;
   config::RunSpec spec = shared_spec(options, overrides);
   if (!options.config.empty() && spec.method == method) {
     overrides.insert(overrides.end(), own.begin(), own.end());
     spec = shared_spec(options, overrides);
   } else {
-    const config::RunSpec bare =
-        config::parse_run_spec(fmt::format("name = \"bench\"\n[method]\nname = \"{}\"\n", method),
-                               fmt::format("method {}", method), own, methods::method_reader());
+    const config::RunSpec bare = config::parse_run_spec(
+        fmt::format("name = \"bench\"\n[method]\nname = \"{}\"\n{}\n", method, join(entry.example_options, "\n")),
+        fmt::format("method {}", method), own, methods::method_reader());
     spec.method = bare.method;
     spec.variant = bare.variant;
     spec.method_options = bare.method_options;

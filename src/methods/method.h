@@ -129,6 +129,8 @@ struct MethodEntry {
   std::string what;      // one line for people
   std::string citation;  // "" for the project's own
   std::function<void(config::Section&)> read_options;
+  // key=value of [method] for keys without a default, so that it can be tried without thinking.
+  std::vector<std::string> example_options = {};
   // What a client of which these facts are declared will release. Settings the method cannot keep its promise under are
   // UserErrors.
   std::function<ReleasePlan(const MethodContext&, const ClientFacts&)> plan;

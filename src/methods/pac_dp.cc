@@ -46,8 +46,11 @@ double clip_schedule(int64_t round, int64_t rounds, double plateau, double least
 }
 
 MethodEntry pac_dp() {
-  return noisy_training("pac-dp", "DP-SGD at the clients; each one's bound follows from its budget by a fitted curve",
-                        "Zhou et al., PAC-DP", read_options, PaperVariant::kPrinted);
+  MethodEntry entry =
+      noisy_training("pac-dp", "DP-SGD at the clients; each one's bound follows from its budget by a fitted curve",
+                     "Zhou et al., PAC-DP", read_options, PaperVariant::kPrinted);
+  entry.example_options = {"curve=\"paper-mnist\""};
+  return entry;
 }
 
 }  // namespace sotto::methods

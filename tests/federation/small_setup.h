@@ -1,6 +1,7 @@
 // A federation small enough for tests: three Gaussian blobs in six dimensions, no files.
 #pragma once
 
+#include "base/text.h"
 #include "config/load.h"
 #include "federation/cohort.h"
 #include "federation/setup.h"
@@ -33,7 +34,7 @@ inline std::string privacy_terms(const std::string& method) {
 
 // The options of [method] that the named method cannot do without.
 inline std::string needed_options(const std::string& method) {
-  return method == "pac-dp" ? "curve = \"paper-mnist\"\n" : "";
+  return join(methods::find_method(method).example_options, "\n") + "\n";
 }
 
 inline Setup small_setup(const std::string& toml) {
