@@ -239,6 +239,52 @@ TEST(Budget, APaperVariantIsHeldToItsOwnClaim) {
   EXPECT_GT(guarantee.proven, 5.0);
 }
 
+TEST(Claims, AreCountedAsTheirPapersCount) {
+  const auto claiming = [](const Claim& claim) {
+    Event event = gaussian(1, 0, 0.5);
+    event.claim = claim;
+    return event;
+  };
+  Tally each, run, renyi, truth;
+  each.add(claiming({.by = kClaimEach, .epsilon = 0.2}), 3);
+  run.add(claiming({.by = kClaimRun, .epsilon = 0.2}), 3);
+  renyi.add(claiming({.by = kClaimRenyi, .multiplier = 17.0, .steps = 1}), 12);
+  truth.add(claiming({}), 3);
+  EXPECT_NEAR(each.claimed(1e-5), 0.6, 1e-12) << "they add up";
+  EXPECT_EQ(run.claimed(1e-5), 0.2) << "one claim for the whole run";
+  EXPECT_NEAR(renyi.claimed(1e-5), 1.0, 0.01) << "orders 2 … 64 over twelve releases";
+  EXPECT_EQ(truth.claimed(1e-5), truth.proven(1e-5));
+  EXPECT_EQ(each.proven(1e-5), truth.proven(1e-5)) << "claims do not change what is true";
+  Tally both = each;
+  both.add(run);
+  EXPECT_NEAR(both.claimed(1e-5), 0.8, 1e-12);
+  EXPECT_TRUE(each.within(both));
+  EXPECT_FALSE(both.within(each));
+}
+
+TEST(Claims, SurviveTheLedger) {
+  Ledger ledger;
+  Event event = gaussian(1, 0, 0.5);
+  event.claim = {.by = kClaimRenyi, .multiplier = 17.0, .steps = 2, .epsilon = 0.25};
+  ledger.spend(event);
+  EXPECT_EQ(ledger.events().front(), event);
+  ledger.verify_chain();
+}
+
+TEST(Tally, EqualMultipliersUnderDifferentBoundsAreOneKind) {
+  Tally planned, spent;
+  planned.add(gaussian(1, 0, 28.9), 25);
+  double bound = 8.0;
+  for (int64_t round = 1; round <= 25; ++round, bound *= 0.91) {
+    Event event = gaussian(round, 0, 28.9);
+    event.sensitivity = bound;
+    event.noise = 28.9 * bound;
+    spent.add(event);
+  }
+  EXPECT_TRUE(spent.within(planned));
+  EXPECT_NEAR(spent.proven(1e-5) / planned.proven(1e-5), 1.0, 1e-9);
+}
+
 TEST(Observers, OnlyTheServerSeesWhatItWasTrustedWith) {
   Ledger ledger;
   ledger.spend({.round = 1,

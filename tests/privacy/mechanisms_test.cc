@@ -253,5 +253,33 @@ TEST(Quantile, TheBitNeverTakesMoreThanATenthOfTheBudget) {
   EXPECT_LT(below_weight({}, 1.0, 1000), 0.01);
 }
 
+TEST(NormHistogram, GivesTheQuantileOfManyNorms) {
+  const QuantileOptions options{.quantile = 0.5, .tracking = QuantileOptions::Tracking::kHistogram};
+  RandomStream stream(3, "norms");
+  at::Tensor counts = first_statistic(options, 1.0).value;
+  for (int step = 0; step < 20; ++step) {
+    at::Tensor norms = at::empty({1, 500}, at::kDouble);
+    for (int64_t i = 0; i < 500; ++i) norms[0][i] = std::exp(0.7 * stream.normal()) * 3.0;
+    counts += norm_statistic(options, norms, 1.0);
+  }
+  EXPECT_EQ(counts.sum().item<double>(), 10000.0);
+  const double bound = learnt_bound(options, {{"norms", counts}}, 1.0);
+  EXPECT_NEAR(bound, 3.0, 0.15) << "the median of a log-normal";
+  EXPECT_EQ(learnt_bound(options, {{"norms", at::zeros_like(counts)}}, 7.0), 7.0) << "nothing known";
+}
+
+TEST(NormHistogram, OneRecordMovesItByWhatIsCharged) {
+  const QuantileOptions options{.tracking = QuantileOptions::Tracking::kHistogram};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double odd : {0.0, 1e-9, 1.0, 1e9, nan, std::numeric_limits<double>::infinity()}) {
+    const at::Tensor all = norm_statistic(options, at::tensor({2.0, 0.3, odd}, at::kDouble), 1.0);
+    const at::Tensor without = norm_statistic(options, at::tensor({2.0, 0.3}, at::kDouble), 1.0);
+    const at::Tensor other = norm_statistic(options, at::tensor({2.0, 0.3, 50.0}, at::kDouble), 1.0);
+    EXPECT_EQ((all - without).norm().item<double>(), norm_group(options, Adjacency::kAddRemove).sensitivity) << odd;
+    EXPECT_NEAR((all - other).norm().item<double>(), norm_group(options, Adjacency::kReplace).sensitivity, 1e-6) << odd;
+  }
+  EXPECT_EQ(norm_statistic(options, at::empty({0}), 1.0).sum().item<double>(), 0.0) << "an empty batch";
+}
+
 }  // namespace
 }  // namespace sotto::privacy
