@@ -159,6 +159,52 @@ TEST_F(Program, SweepsCompareSkipAndSurvive) {
   EXPECT_EQ(json::parse(again.out), value);
 }
 
+TEST_F(Program, AConfigDescribesItsOwnTable) {
+  std::string toml = read_file(folder_ / "config.toml");
+  toml +=
+      "\n[sweep]\nseeds = 2\nagainst = \"alone\"\ngrid = [\"federation.lr=0.01,0.1\"]\nquick = [\"rounds=1\"]\n"
+      "quick_grid = [\"federation.lr=0.1\"]\n[[sweep.rows]]\nname = \"together\"\nset = [\"method.name=fedavg\"]\n"
+      "[[sweep.rows]]\nname = \"alone\"\nset = [\"method.name=local-only\"]\n";
+  write_file_atomically(folder_ / "table.toml", toml);
+  const Result result = sotto("sweep table.toml --out table --set rounds=2 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json cells = json::parse(result.out)["cells"];
+  ASSERT_EQ(cells.size(), 4U);
+  EXPECT_EQ(cells[2]["row"], "together");
+  EXPECT_EQ(cells[2]["settings"]["federation.lr"], "0.1");
+  EXPECT_EQ(cells[2]["against"], 3) << "compared with the row of the same point";
+  EXPECT_TRUE(cells[3]["against"].is_null());
+  EXPECT_TRUE(cells[2]["proven_epsilon"].is_null()) << "FedAvg proves nothing";
+  EXPECT_EQ(cells[3]["proven_epsilon"], 0.0) << "and whoever sends nothing needs no proof";
+
+  const json quick = json::parse(sotto("sweep table.toml --quick --metric rounds_to:2 --out quick --json").out);
+  ASSERT_EQ(quick["cells"].size(), 2U);
+  EXPECT_EQ(quick["cells"][0]["mean"], 2.0) << "an accuracy of two is not reached in one round";
+  EXPECT_THAT(sotto("sweep table.toml --quick --out quick").out, HasSubstr("together"));
+  expect_user_error("sweep table.toml --against nobody --out table", "names 0 settings");
+  expect_user_error("sweep table.toml --quick --metric rounds_to:soon --out quick", "write an accuracy behind it");
+}
+
+TEST_F(Program, AnotherDatasetStandsInForOneThatIsNotInstalled) {
+  const fs::path heart = folder_ / "datasets" / "heart-disease";
+  fs::create_directories(heart);
+  for (const char* hospital : {"cleveland", "hungarian", "switzerland", "va"}) {
+    std::string rows;
+    for (int i = 0; i < 12; ++i) {
+      rows += fmt::format("{}.0,1.0,2.0,130.0,?,0.0,0.0,150.0,0.0,1.0,2.0,0.0,3.0,{}\n", 40 + i, i % 2);
+    }
+    write_file_atomically(heart / fmt::format("processed.{}.data", hospital), rows);
+  }
+  ::setenv("SOTTO_DATA", (folder_ / "datasets").c_str(), 1);
+  const std::string plan = "plan config.toml --json --set data.name=cifar100 --set 'data.path=\"\"' ";
+  const Result result = sotto(plan + "--set 'data.otherwise=[\"pacs\", \"heart-disease\"]'");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("cifar100 is not installed; heart-disease takes its place"));
+  EXPECT_EQ(json::parse(result.out)["dataset"], "heart-disease");
+  EXPECT_EQ(sotto(plan + "--set 'data.otherwise=[\"pacs\"]'").exit_code, 2) << "neither is here";
+  ::unsetenv("SOTTO_DATA");
+}
+
 TEST_F(Program, TrainedModelsPredictAndExport) {
   ASSERT_EQ(sotto("run config.toml --out run --quiet --set rounds=3").exit_code, 0);
   const json answers = json::parse(sotto("predict run --data table.csv --json").out);
