@@ -1,10 +1,8 @@
 // PAC-DP and its local baselines: schedule, bounds, budgets, and the two accountings.
 #include "methods/pac_dp.h"
 
-#include "base/error.h"
-#include "federation/loop.h"
 #include "privacy/dpsgd/clipper.h"
-#include "small_setup.h"
+#include "small_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,22 +16,6 @@ namespace {
 
 using methods::clip_schedule;
 using ::testing::HasSubstr;
-
-struct Last : RunSink {
-  void upload(int64_t, int64_t, const privacy::Upload& upload) override { uploads.push_back(clone(upload.values())); }
-  void round(const RoundRecord& record) override { rounds.push_back(record); }
-  void checkpoint(const Checkpoint& point) override { broadcast = clone(point.broadcast.values); }
-  std::vector<NamedTensors> uploads;
-  std::vector<RoundRecord> rounds;
-  NamedTensors broadcast;
-};
-
-Last run(const Setup& setup, privacy::Ledger& ledger) {
-  Last sink;
-  const auto states = make_memory_store({});
-  run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt);
-  return sink;
-}
 
 std::string config(const std::string& method, const std::string& privacy, const std::string& more = "",
                    int rounds = 10) {
@@ -251,16 +233,6 @@ TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
     same += spec.privacy->budget_of(client) == other.privacy->budget_of(client) ? 1 : 0;
   }
   EXPECT_LT(same, 600) << "another seed, other draws";
-}
-
-void expect_refused(const std::string& toml, const std::string& reason) {
-  try {
-    const auto setup = small_setup(toml);
-    setup.plan_for(0);
-    FAIL() << "accepted: " << reason;
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(reason));
-  }
 }
 
 TEST(PacDp, BadSettingsGetOneLine) {

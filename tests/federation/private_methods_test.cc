@@ -1,34 +1,13 @@
 // What private methods promise, tried on a small federation.
-#include "base/error.h"
-#include "federation/loop.h"
 #include "methods/loudness.h"
-#include "small_setup.h"
+#include "small_run.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 namespace sotto::federation {
 namespace {
-
-using ::testing::HasSubstr;
-
-struct Last : RunSink {
-  void upload(int64_t, int64_t, const privacy::Upload&) override { ++uploads; }
-  void round(const RoundRecord& record) override { rounds.push_back(record); }
-  void checkpoint(const Checkpoint& point) override { broadcast = clone(point.broadcast.values); }
-  int uploads = 0;
-  std::vector<RoundRecord> rounds;
-  NamedTensors broadcast;
-};
-
-Last run(const Setup& setup, privacy::Ledger& ledger) {
-  Last sink;
-  const auto states = make_memory_store({});
-  run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt);
-  return sink;
-}
 
 std::string config(const std::string& method, const std::string& privacy, const std::string& options = "",
                    const std::string& federation = "", int rounds = 10) {
@@ -188,15 +167,6 @@ TEST(DpFedAvg, TheBoundFollowsTheUpdatesNorms) {
   };
   EXPECT_GT(clip_after(1e-3), 1e-2);
   EXPECT_LT(clip_after(100.0), 10.0);
-}
-
-void expect_refused(const std::string& toml, const std::string& reason) {
-  try {
-    small_setup(toml).plan_for(0);
-    FAIL() << "accepted: " << toml;
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(reason));
-  }
 }
 
 TEST(PrivateMethods, SayWhatTheyNeed) {

@@ -1,9 +1,6 @@
 // Records with budgets of their own, realised by how often they are sampled.
-#include "base/error.h"
-#include "federation/loop.h"
-#include "small_setup.h"
+#include "small_run.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +8,6 @@
 
 namespace sotto::federation {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr double kDelta = 1e-3;
 const std::string kTerms = "epsilon = 5\ndelta = 1e-3\nadjacency = \"add-remove\"\n";
@@ -35,13 +30,6 @@ struct Counted : RunSink {
   int64_t samples = 0;
   std::vector<RoundRecord> rounds;
 };
-
-Counted run(const Setup& setup, privacy::Ledger& ledger) {
-  Counted sink;
-  const auto states = make_memory_store({});
-  run_rounds(setup, {*states, ledger, sink, 2}, std::nullopt);
-  return sink;
-}
 
 std::vector<double> rates_of(const privacy::Event& event) {
   return nlohmann::json::parse(event.parameters).at("rates").get<std::vector<double>>();
@@ -97,7 +85,7 @@ TEST(RpdpFl, ARecordsBudgetIsNeverAboveItsClients) {
 TEST(RpdpFl, TheLedgerIsThePlanAndKeepsEveryBudget) {
   const auto setup = small_setup(config("record_budgets = [0.5, 8]\n", kTerms + "budgets = [1, 4]\n", "cohort = 3\n"));
   privacy::Ledger ledger;
-  run(setup, ledger);
+  run<Counted>(setup, ledger);
   const auto tallies = ledger.tallies("server");
   for (int64_t client = 0; client < 4; ++client) {
     const auto planned = setup.plan_for(client)[0];
@@ -134,7 +122,7 @@ TEST(RpdpFl, RecordsTakePartAtTheirRates) {
     ASSERT_EQ(planned.event.steps, 4);
     const double spread = std::sqrt(mean / draws + share * (1 - share) * std::pow(rates.back() - rates[0], 2) / 240);
     privacy::Ledger ledger;
-    EXPECT_NEAR(static_cast<double>(run(setup, ledger).samples) / draws, mean, 5 * spread) << options;
+    EXPECT_NEAR(static_cast<double>(run<Counted>(setup, ledger).samples) / draws, mean, 5 * spread) << options;
   }
 }
 
@@ -147,16 +135,7 @@ TEST(RpdpFl, NoiseMayBeSetAndRatesFollow) {
 TEST(RpdpFl, LearnsAtAGenerousBudget) {
   const auto setup = small_setup(config("", "epsilon = 50\ndelta = 1e-3\nadjacency = \"add-remove\"\n"));
   privacy::Ledger ledger;
-  EXPECT_GT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
-}
-
-void expect_refused(const std::string& toml, const std::string& reason) {
-  try {
-    small_setup(toml).plan_for(0);
-    FAIL() << "accepted: " << toml;
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(reason));
-  }
+  EXPECT_GT(run<Counted>(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
 }
 
 TEST(RpdpFl, RefusesWhatMeansNothing) {
