@@ -186,7 +186,7 @@ TEST_F(Program, AConfigDescribesItsOwnTable) {
 }
 
 TEST_F(Program, AnotherDatasetStandsInForOneThatIsNotInstalled) {
-  const fs::path heart = folder_ / "datasets" / "heart-disease";
+  const fs::path heart = folder_ / "home" / "data" / "heart-disease";
   fs::create_directories(heart);
   for (const char* hospital : {"cleveland", "hungarian", "switzerland", "va"}) {
     std::string rows;
@@ -195,14 +195,12 @@ TEST_F(Program, AnotherDatasetStandsInForOneThatIsNotInstalled) {
     }
     write_file_atomically(heart / fmt::format("processed.{}.data", hospital), rows);
   }
-  ::setenv("SOTTO_DATA", (folder_ / "datasets").c_str(), 1);
   const std::string plan = "plan config.toml --json --set data.name=cifar100 --set 'data.path=\"\"' ";
   const Result result = sotto(plan + "--set 'data.otherwise=[\"pacs\", \"heart-disease\"]'");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("cifar100 is not installed; heart-disease takes its place"));
   EXPECT_EQ(json::parse(result.out)["dataset"], "heart-disease");
   EXPECT_EQ(sotto(plan + "--set 'data.otherwise=[\"pacs\"]'").exit_code, 2) << "neither is here";
-  ::unsetenv("SOTTO_DATA");
 }
 
 TEST_F(Program, TrainedModelsPredictAndExport) {
