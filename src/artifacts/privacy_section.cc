@@ -1,5 +1,6 @@
 #include "artifacts/privacy_section.h"
 
+#include "base/statistics.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -19,9 +20,7 @@ constexpr double kAnyDelta = 1e-5;
 json spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   if (values.empty() || !std::isfinite(values.back())) return nullptr;
-  const size_t middle = values.size() / 2;
-  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {{"min", values.front()}, {"median", median}, {"max", values.back()}};
+  return {{"min", values.front()}, {"median", quantile(values, 0.5)}, {"max", values.back()}};
 }
 
 json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {

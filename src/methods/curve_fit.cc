@@ -1,6 +1,7 @@
 #include "methods/curve_fit.h"
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,16 +25,6 @@ struct Family {
   size_t least_points = 0;
   std::function<Fitted(const Points&)> fit;
 };
-
-// Linear between order statistics.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double position = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(position);
-  const size_t above = std::min(below + 1, values.size() - 1);
-  const double part = position - static_cast<double>(below);
-  return (1 - part) * values[below] + part * values[above];
-}
 
 double median_slope(const Points& points) {
   std::vector<double> slopes;
