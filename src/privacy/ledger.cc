@@ -226,8 +226,8 @@ void Ledger::load() {
   const Statement tables(database_, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'releases'");
   tables.next();
   if (tables.integer(0) == 0) {
-    execute(kSchema);
-    execute(fmt::format("PRAGMA user_version = {}", kVersion).c_str());
+    // In one step: a process killed here leaves either a whole ledger or none.
+    execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version = {}; COMMIT", kSchema, kVersion).c_str());
     return;
   }
   if (version.integer(0) != kVersion) {

@@ -91,6 +91,22 @@ TEST_F(LedgerFile, CommittedRowsSurviveAKilledProcess) {
   ledger.verify_chain();
 }
 
+TEST_F(LedgerFile, KilledWhileItIsMadeItIsWholeOrNotThere) {
+  for (int i = 0; i < 60; ++i) {
+    const fs::path file = folder_ / fmt::format("{}.sqlite", i);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      Ledger ledger(file);
+      ::pause();
+    }
+    ::usleep(static_cast<useconds_t>(i) * 200);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_NO_THROW(Ledger ledger(file)) << "killed after " << i * 200 << " us";
+  }
+}
+
 TEST_F(LedgerFile, TheSameReleaseAgainSpendsNothing) {
   Ledger ledger(file_);
   const int64_t first = ledger.spend(event(1, 2)).row();
