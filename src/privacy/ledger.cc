@@ -305,8 +305,11 @@ void Ledger::agree(const config::PrivacyOptions& terms, const std::string& varia
   if (!known.empty() && (known != text || meta("variant") != variant)) {
     fail_user("the ledger {} was opened under other terms: {} ({})", name_, known, meta("variant"));
   }
-  set_meta("terms", text);
-  set_meta("variant", variant);
+  // In one statement: killed here, it has agreed to both or to nothing.
+  const Statement write(database_, "INSERT OR REPLACE INTO meta (key, value) VALUES ('terms', ?1), ('variant', ?2)");
+  write.bind(1, text);
+  write.bind(2, variant);
+  write.next();
   terms_ = terms;
   by_claim_ = variant == "paper";
 }

@@ -116,7 +116,8 @@ TEST_F(Fit, KilledAtAnyMomentItContinuesToTheSameCurve) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status)) << "the fit was over before it could be killed";
   EXPECT_FALSE(fs::exists(folder_ / "cut" / "curve.json"));
-  ASSERT_EQ(sotto("fit pac.toml --out cut --quiet").exit_code, 0);
+  const Result again = sotto("fit pac.toml --out cut --quiet");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(curve_file("cut"), curve_file("whole"));
 }
 

@@ -97,13 +97,14 @@ TEST_F(LedgerFile, KilledWhileItIsMadeItIsWholeOrNotThere) {
     const pid_t child = ::fork();
     if (child == 0) {
       Ledger ledger(file);
+      ledger.agree(terms(1.0), "sound");
       ::pause();
     }
     ::usleep(static_cast<useconds_t>(i) * 200);
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
-    ASSERT_NO_THROW(Ledger ledger(file)) << "killed after " << i * 200 << " us";
+    ASSERT_NO_THROW(Ledger(file).agree(terms(1.0), "sound")) << "killed after " << i * 200 << " us";
   }
 }
 
