@@ -47,10 +47,17 @@ json to_json(const federation::Evaluation& evaluation) {
 }
 
 json to_json(const federation::RoundRecord& record) {
-  json value = {
-      {"round", record.round},       {"cohort", record.cohort},       {"uploads", record.uploads},
-      {"samples", record.samples},   {"seconds", record.seconds},     {"evaluation_seconds", record.evaluation_seconds},
-      {"diverged", record.diverged}, {"abstained", record.abstained}, {"train_loss", number(record.train_loss)}};
+  json value = {{"round", record.round},
+                {"cohort", record.cohort},
+                {"uploads", record.uploads},
+                {"samples", record.samples},
+                {"upload_bytes", record.upload_bytes},
+                {"noise", number(record.noise)},
+                {"seconds", record.seconds},
+                {"evaluation_seconds", record.evaluation_seconds},
+                {"diverged", record.diverged},
+                {"abstained", record.abstained},
+                {"train_loss", number(record.train_loss)}};
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;
 }

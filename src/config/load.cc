@@ -16,6 +16,7 @@ DataOptions read_data(Section section) {
   o.domains = section.texts("domains", o.domains);
   o.image_size = section.integer("image_size", o.image_size, between(0, 1024));
   o.limit = section.integer("limit", o.limit, at_least(0));
+  o.test_limit = section.integer("test_limit", o.test_limit, at_least(0));
   o.clients = section.integer("clients", o.clients, between(1, 1e9));
   o.partition = section.text("partition", o.partition);
   o.alpha = section.number("alpha", o.alpha, kPositive);

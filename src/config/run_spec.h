@@ -24,6 +24,7 @@ struct DataOptions {
                                    // transforms (plain, inverted, rotated, edges, blurred, …) that make domains of it
   int64_t image_size = 0;          // resize images to this many pixels a side; 0 = the dataset's own size
   int64_t limit = 0;               // use at most this many training records (a seeded sample); 0 = all
+  int64_t test_limit = 0;          // the same of the test split
   int64_t clients = 20;            // number of clients
   std::string partition = "iid";   // iid, dirichlet, pathological, domain, quantity, resample,
                                    // private-label, distribution-1, distribution-2

@@ -111,10 +111,10 @@ Dataset with_domains(const Dataset& dataset, const std::vector<std::string>& nam
   return deal_to_transforms(dataset, names, seed);
 }
 
-void limit_training(Dataset& dataset, int64_t limit, uint64_t seed) {
-  if (limit == 0 || limit >= dataset.train.size()) return;
-  const auto rows = RandomStream(seed, "limit").sample_without_replacement(dataset.train.size(), limit);
-  dataset.train = select_records(dataset.train, at::tensor(rows));
+// A seeded sample.
+void keep_at_most(Records& records, int64_t limit, RandomStream stream) {
+  if (limit == 0 || limit >= records.size()) return;
+  records = select_records(records, at::tensor(stream.sample_without_replacement(records.size(), limit)));
 }
 
 DatasetInfo info_of(const CatalogueEntry& entry) {
@@ -128,7 +128,8 @@ Dataset load_dataset(const config::DataOptions& options, uint64_t seed) {
   Dataset dataset = load_base(options);
   if (options.image_size > 0) resize(dataset, options.image_size);
   if (!options.domains.empty() && options.name != kDigits) dataset = with_domains(dataset, options.domains, seed);
-  limit_training(dataset, options.limit, seed);
+  keep_at_most(dataset.train, options.limit, RandomStream(seed, "limit"));
+  keep_at_most(dataset.test, options.test_limit, RandomStream(seed, "test-limit"));
   validate(dataset);
   return dataset;
 }

@@ -93,6 +93,10 @@ class RoundLoop {
         parts_.ledger.commit();
         parts_.sink.upload(round, reply.client, *reply.upload);
       }
+      for (const NamedTensor& tensor : reply.upload->values()) {
+        record.upload_bytes += static_cast<int64_t>(tensor.value.nbytes());
+      }
+      record.noise += reply.report.noise.value_or(kUndefined);
       server_->accept(*reply.upload);
       ++record.uploads;
     });

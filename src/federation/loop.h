@@ -15,7 +15,9 @@ struct RoundRecord {
   int64_t round = 0;               // 1 … rounds
   int64_t cohort = 0;              // clients asked
   int64_t uploads = 0;             // releases received
+  int64_t upload_bytes = 0;        // of the tensors in those
   int64_t samples = 0;             // training records seen, with repetition
+  double noise = 0;                // Σ over uploads of the norm of the noise in them; kUndefined if one is not known
   double train_loss = kUndefined;  // mean over the records seen by clients that did not diverge
   double seconds = 0.0;            // training, transport and aggregation
   double evaluation_seconds = 0.0;

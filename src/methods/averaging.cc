@@ -8,9 +8,11 @@
 namespace sotto::methods {
 namespace {
 
+enum class Uploads { kModels, kUpdates };
+
 class AveragingServer : public ServerMethod {
  public:
-  explicit AveragingServer(NamedTensors start) {
+  AveragingServer(NamedTensors start, Uploads uploads) : uploads_(uploads), weights_(start.size()) {
     current_.values = std::move(start);
     sum_ = clone(current_.values);
     scale(sum_, 0.0);
@@ -19,22 +21,27 @@ class AveragingServer : public ServerMethod {
   Broadcast open() override { return current_; }
 
   void accept(const privacy::Upload& upload) override {
-    const at::Tensor weight = find_tensor(upload.values(), kRecordsName);
-    const double records = weight.defined() ? weight.item<double>() : 1.0;
-    for (auto& [name, value] : sum_) {
-      const at::Tensor uploaded = find_tensor(upload.values(), name);
-      SOTTO_INVARIANT(uploaded.defined() && uploaded.sizes() == value.sizes());
-      value.add_(uploaded, records);
+    const at::Tensor declared = find_tensor(upload.values(), kRecordsName);
+    const double weight = declared.defined() ? declared.item<double>() : 1.0;
+    for (size_t i = 0; i < sum_.size(); ++i) {
+      const at::Tensor uploaded = find_tensor(upload.values(), sum_[i].name);
+      if (!uploaded.defined()) continue;
+      SOTTO_INVARIANT(uploaded.sizes() == sum_[i].value.sizes());
+      sum_[i].value.add_(uploaded, weight);
+      weights_[i] += weight;
     }
-    total_records_ += records;
   }
 
   Broadcast aggregate(const RoundContext& context) override {
-    if (total_records_ > 0) {
-      scale(sum_, 1.0 / total_records_);
-      std::swap(current_.values, sum_);
-      scale(sum_, 0.0);
-      total_records_ = 0;
+    for (size_t i = 0; i < sum_.size(); ++i) {
+      at::Tensor& sum = sum_[i].value;
+      if (weights_[i] > 0) {
+        sum.mul_(1.0 / weights_[i]);
+        if (uploads_ == Uploads::kUpdates) sum.add_(current_.values[i].value);
+        std::swap(current_.values[i].value, sum);
+      }
+      sum.zero_();
+      weights_[i] = 0;
     }
     current_.round = context.round();
     return current_;
@@ -46,15 +53,20 @@ class AveragingServer : public ServerMethod {
   }
 
  private:
+  Uploads uploads_;
   Broadcast current_;
   NamedTensors sum_;
-  double total_records_ = 0;
+  std::vector<double> weights_;  // of each tensor of the sum
 };
 
 }  // namespace
 
 std::unique_ptr<ServerMethod> make_averaging_server_from(NamedTensors start) {
-  return std::make_unique<AveragingServer>(std::move(start));
+  return std::make_unique<AveragingServer>(std::move(start), Uploads::kModels);
+}
+
+std::unique_ptr<ServerMethod> make_updating_server_from(NamedTensors start) {
+  return std::make_unique<AveragingServer>(std::move(start), Uploads::kUpdates);
 }
 
 std::unique_ptr<ServerMethod> make_averaging_server(const MethodContext& context) {

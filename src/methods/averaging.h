@@ -11,7 +11,10 @@ inline constexpr const char* kRecordsName = "records";
 // Σ n_i w_i / Σ n_i over the round's uploads, n_i from the scalar `records` of each upload, or 1 where there is none
 // (McMahan et al., AISTATS 2017).
 std::unique_ptr<ServerMethod> make_averaging_server(const MethodContext& context);
-// The same for uploads that hold what `start` holds, which is also the first broadcast.
+// The same for tensors of `start`, which is also the first broadcast. The mean of a tensor is over the uploads that
+// hold it; one that none of them holds stays as it was.
 std::unique_ptr<ServerMethod> make_averaging_server_from(NamedTensors start);
+// The same for uploads of what is to be added to the tensors of `start`.
+std::unique_ptr<ServerMethod> make_updating_server_from(NamedTensors start);
 
 }  // namespace sotto::methods

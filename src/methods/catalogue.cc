@@ -5,6 +5,8 @@
 #include "methods/dp_fedavg.h"
 #include "methods/fedavg.h"
 #include "methods/fedprox.h"
+#include "methods/ladp_baselines.h"
+#include "methods/ladp_fl.h"
 #include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
 #include "methods/nbafl.h"
@@ -17,8 +19,23 @@ namespace sotto::methods {
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
-      fedavg(),          fedprox(),          local_only(), dp_fedavg(), ldp_fedavg(),    pac_dp(),
-      fixed_threshold(), cgm_median_style(), aqc_style(),  nbafl(),     rpdp_fl_style(),
+      fedavg(),
+      fedprox(),
+      local_only(),
+      dp_fedavg(),
+      ldp_fedavg(),
+      pac_dp(),
+      fixed_threshold(),
+      cgm_median_style(),
+      aqc_style(),
+      nbafl(),
+      rpdp_fl_style(),
+      ladp_fl(),
+      full_dp(),
+      time_varying_dp_style(),
+      sensitive_dp_style(),
+      dpa_ldp_style(),
+      adap_ldp_style(),
   };
   return entries;
 }

@@ -40,6 +40,7 @@ struct LocalReport {
   double loss = 0.0;    // mean over the records seen
   int64_t samples = 0;  // records seen, with repetition
   bool diverged = false;
+  std::optional<double> noise = 0.0;  // norm of the noise in the upload, expected; absent: it has no closed form
 };
 
 struct StepResult {

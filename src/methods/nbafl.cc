@@ -121,6 +121,7 @@ class Client : public TrainerClient {
     } else {
       keep_personal(state);
     }
+    result.report.noise = own.mechanism.noise_norm();
     NamedTensors values;
     values.push_back({terms_.what(), terms_.printed ? shared.clone() : shared - anchor});
     NamedTensors declared;

@@ -1,7 +1,9 @@
 #include "methods/noisy_training.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "methods/averaging.h"
+#include "methods/layer_chooser.h"
 #include "methods/options.h"
 #include "methods/requirements.h"
 #include "methods/trainer_client.h"
@@ -30,6 +32,26 @@ double signal_to_noise(const privacy::DescentPlan& plan, int64_t coordinates) {
   return plan.expected_batch() / (plan.noise_multiplier * sensitivity * std::sqrt(static_cast<double>(coordinates)));
 }
 
+// Of Σ 1/z² over the participations, relative to equal shares.
+double spending_share(const std::function<double(double)>& spending, int64_t participation, int64_t participations) {
+  const auto share = [&](int64_t i) {
+    return spending((static_cast<double>(i) - 0.5) / static_cast<double>(participations));
+  };
+  double total = 0;
+  for (int64_t i = 1; i <= participations; ++i) total += share(i);
+  return share(participation) * static_cast<double>(participations) / total;
+}
+
+int64_t expected_cohort(const config::RunSpec& spec) {
+  return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
+}
+
+std::string layer_names(const models::Model& model) {
+  std::vector<std::string> names;
+  for (const auto& layer : models::trainable_layers(model)) names.push_back(layer.name);
+  return join(names, ", ");
+}
+
 // A member of the family under a variant.
 struct Member {
   NoisyTraining options;
@@ -38,6 +60,13 @@ struct Member {
 
 Member member_of(const config::RunSpec& spec, NoisyTrainingReader read, PaperVariant paper) {
   Member member{options_of(spec, read)};
+  if (member.options.spending && member.options.sampling == privacy::Sampling::kPoisson) {
+    fail_user("method.batches: '{}' changes its noise from round to round, which needs batches = \"disjoint\"",
+              spec.method);
+  }
+  if (member.options.layers && spec.federation.weight_decay > 0) {
+    fail_user("federation.weight_decay: with '{}' it would move layers that are not trained; set it to 0", spec.method);
+  }
   if (spec.variant != "paper" || paper == PaperVariant::kSameAsSound) return member;
   if (paper == PaperVariant::kNone) {
     fail_user("method.variant: '{}' has no paper variant, for no paper prints its formula; set variant = \"sound\"",
@@ -66,7 +95,10 @@ class Planner {
         privacy_(require_privacy(context.spec, "record")),
         coordinates_(coordinates) {}
 
-  RoundPlan plan(const ClientFacts& client, int64_t round) const {
+  const NoisyTraining& options() const { return options_; }
+
+  // `participation` from 1; 0 stands for an average one.
+  RoundPlan plan(const ClientFacts& client, int64_t round, int64_t participation) const {
     RoundPlan result;
     privacy::DescentPlan& plan = result.descent;
     plan.records = client.records;
@@ -85,6 +117,9 @@ class Planner {
       plan.noise_multiplier = privacy::noise_multiplier_for(
           client.epsilon, privacy_.delta, plan.touches() * std::max<int64_t>(client.participations, 1), plan.rate,
           plan.neighbours.adjacency);
+    }
+    if (options_.spending && participation > 0) {
+      plan.noise_multiplier /= std::sqrt(spending_share(options_.spending, participation, client.participations));
     }
     plan.clip = options_.clip;
     if (options_.bound) {
@@ -128,13 +163,16 @@ class Client : public TrainerClient {
         planner_(context, std::move(member), trainer_.flat().gradient().numel()),
         descent_(trainer_.model(), trainer_.flat()) {
     require_no_batch_statistics(trainer_.model());
+    if (planner_.options().layers) layers_.emplace(context, *planner_.options().layers, trainer_);
   }
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
     select(broadcast, state);
     const double epsilon = context_.spec.privacy->budget_of(context.release.client);
-    RoundPlan plan = planner_.plan({shard.size(), context.release.participations, epsilon}, context.release.round);
+    RoundPlan plan = planner_.plan({shard.size(), context.release.participations, epsilon}, context.release.round,
+                                   context.release.participation);
+    if (layers_ && !layers_->choose(broadcast, state, plan.descent)) return {};
     if (plan.descent.quantile) {
       plan.descent.clip = privacy::learnt_bound(*plan.descent.quantile, broadcast.values, plan.descent.clip);
     }
@@ -145,17 +183,26 @@ class Client : public TrainerClient {
     trainer_.with_optimizer(context, [&](const std::function<void()>& update) {
       auto trained = descent_.run(plan.descent, std::move(receipt), context_.data.dataset.train, shard.train,
                                   context.release, update);
-      result.report = {trained.loss, trained.samples, !all_finite(trained.release.values())};
+      result.report = {trained.loss, trained.samples, !all_finite(trained.release.values()), noise_norm(plan.descent)};
       if (!result.report.diverged) result.upload = std::move(trained.release);
     });
-    if (result.upload) keep_personal(state);
+    if (result.upload) keep_personal(state, layers_ ? layers_->estimates(result.upload->values()) : NamedTensors());
     return result;
   }
 
  private:
+  // Steps of plain descent add their noise up; others do something to it that has no closed form.
+  std::optional<double> noise_norm(const privacy::DescentPlan& plan) const {
+    const config::FederationOptions& federation = context_.spec.federation;
+    const bool plain = federation.optimizer == "sgd" && federation.momentum == 0 && federation.weight_decay == 0;
+    if (!plain) return std::nullopt;
+    return federation.lr * std::sqrt(static_cast<double>(plan.steps())) * descent_.noise_norm(plan);
+  }
+
   MethodContext context_;
   Planner planner_;
   privacy::NoisyDescent descent_;
+  std::optional<LayerChooser> layers_;
 };
 
 ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Member& member) {
@@ -163,21 +210,29 @@ ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const 
   require_no_batch_statistics(*model);
   const models::FlatParameters flat(*model);
   const int64_t coordinates = flat.gradient().numel();
-  const RoundPlan first = Planner(context, member, coordinates).plan(client, 1);
-  const privacy::DescentPlan& descent = first.descent;
+  RoundPlan first = Planner(context, member, coordinates).plan(client, 1, 0);
+  privacy::DescentPlan& descent = first.descent;
   privacy::Ledger unused;
   const privacy::NoisyDescent noisy(*model, flat);
+  if (member.options.layers) {
+    LocalTrainer trainer(context);
+    if (!LayerChooser(context, *member.options.layers, trainer).choose({}, {}, descent)) {
+      fail_user(
+          "method: no layer is called as `layers` says and has weights of norm `least_norm`, so nothing would be "
+          "trained; there are {}",
+          layer_names(*model));
+    }
+  }
   privacy::Event event = noisy.event(descent, {.ledger = unused}, kModel);
   event.claim = first.claim;
-  const int64_t cohort =
-      context.spec.federation.cohort == 0 ? context.spec.data.clients : context.spec.federation.cohort;
+  const int64_t trained = noisy.coordinates(descent);
   return {{.event = event,
            .how_often = fmt::format("once per participation, after {} noisy steps", descent.steps()),
            .times = client.participations,
-           .coordinates = coordinates,
-           .bound = descent.clip * descent.expected_batch(),
-           .noise_stddev = noisy.noise_stddev(descent),
-           .summands = static_cast<double>(cohort * context.spec.rounds * descent.steps())}};
+           .coordinates = trained,
+           .bound = descent.clip,
+           .noise_stddev = noisy.noise_norm(descent) / std::sqrt(static_cast<double>(trained)),
+           .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds * descent.steps())}};
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Clients that train by DP-SGD and send their models: what PAC-DP and its local baselines share.
 //
 // Every member of the family makes the same releases at the same price; they differ in how the clipping bound is
-// chosen. A member is a reader of options that says how.
+// chosen, and in how the budget is dealt to rounds and layers. A member is a reader of options that says how.
 #pragma once
 
+#include "methods/layer_shares.h"
 #include "methods/method.h"
 #include "privacy/dpsgd/noisy_descent.h"
 
@@ -28,7 +29,10 @@ struct NoisyTraining {
   privacy::Sampling sampling = privacy::Sampling::kDisjoint;
   // Sets the plan's multiplier and rates, where they are not those of one client's budget at one rate for all records.
   std::function<void(const MethodContext&, const ClientFacts&, privacy::DescentPlan&)> price = {};
-  bool weigh_by_noise = false;  // clients count by the inverse variance of their noise, not by their records
+  // How the budget is dealt to a client's participations: relative shares of Σ 1/z², at 0 … 1 of the way through them.
+  std::function<double(double)> spending = {};
+  std::optional<LayerRule> layers = {};  // layers have bounds and noise of their own
+  bool weigh_by_noise = false;           // clients count by the inverse variance of their noise, not by their records
 };
 
 // Keys batches and weights, which all members have.

@@ -16,8 +16,8 @@ class TrainerClient : public ClientMethod {
   NamedTensors selected_weights() const override { return trainer_.model().state(); }
 
  protected:
-  // What the client keeps for itself after a step, if the model has a personal part.
-  void keep_personal(privacy::PrivateState& state);
+  // What the client keeps for itself after a step: the model's personal part, if it has one, and what else it is given.
+  void keep_personal(privacy::PrivateState& state, const NamedTensors& also = {});
 
   LocalTrainer trainer_;
 };

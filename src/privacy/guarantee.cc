@@ -33,8 +33,9 @@ auto key(const Steps& steps) {
   return std::tuple_cat(key(steps.step), std::tuple(steps.count));
 }
 
-// The step an accountant sees, or nothing if the release has no noise to account for.
+// The step an accountant sees, or nothing if nothing is proven of the release.
 std::optional<Step> step_of(const Event& event, double multiplier) {
+  if (!event.why_unproven.empty()) return std::nullopt;
   Step step;
   step.sampling_rate = event.sampling_rate;
   step.adjacency = event.neighbours.adjacency;

@@ -90,6 +90,7 @@ struct ReleaseContext {
   NoiseKind noise = NoiseKind::kReplay;
   uint64_t seed = 0;           // of replayed noise
   int64_t participations = 1;  // in how many rounds of the run this client takes part
+  int64_t participation = 1;   // which of them this is, from 1
 
   // A fresh generator for the noise of one release; replayed noise depends on seed, `what`, round and client alone.
   NoiseSource noise_source(std::string_view what) const;

@@ -1,6 +1,7 @@
 #include "federation/transport/inprocess.h"
 
 #include "base/parallel.h"
+#include "federation/cohort.h"
 
 namespace sotto::federation {
 namespace {
@@ -8,10 +9,15 @@ namespace {
 class InProcessTransport : public Transport {
  public:
   InProcessTransport(const Setup& setup, Workers& workers, StateStore& states, privacy::Ledger& ledger)
-      : setup_(setup), workers_(workers), states_(states), ledger_(ledger) {}
+      : setup_(setup),
+        workers_(workers),
+        states_(states),
+        ledger_(ledger),
+        taken_part_(static_cast<size_t>(setup.spec.data.clients)) {}
 
   void exchange(int64_t round, const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                 const std::function<void(Reply&&)>& accept) override {
+    count_up_to(round);
     std::vector<std::optional<Reply>> replies(cohort.size());
     parallel_in_order(
         static_cast<int64_t>(cohort.size()), static_cast<int>(workers_.size()),
@@ -27,10 +33,17 @@ class InProcessTransport : public Transport {
   }
 
  private:
+  void count_up_to(int64_t round) {
+    for (; counted_ < round; ++counted_) {
+      for (const int64_t client : sample_cohort(setup_.spec, counted_ + 1)) ++taken_part_[static_cast<size_t>(client)];
+    }
+  }
+
   Reply work(int64_t round, int64_t client, const methods::Broadcast& broadcast, methods::ClientMethod& method) {
     Reply reply;
     reply.client = client;
-    const methods::StepContext context{setup_.spec.seed, release_context(setup_, ledger_, round, client)};
+    methods::StepContext context{setup_.spec.seed, release_context(setup_, ledger_, round, client)};
+    context.release.participation = taken_part_[static_cast<size_t>(client)];
     privacy::PrivateState state = states_.get(client);
     methods::StepResult result;
     try {
@@ -53,6 +66,8 @@ class InProcessTransport : public Transport {
   Workers& workers_;
   StateStore& states_;
   privacy::Ledger& ledger_;
+  int64_t counted_ = 0;              // rounds
+  std::vector<int32_t> taken_part_;  // in how many of them each client was asked
 };
 
 }  // namespace

@@ -89,10 +89,23 @@ double DescentPlan::expected_batch() const {
   return std::max(1.0, n / static_cast<double>(batches_per_epoch(*this)));
 }
 
-NoisyDescent::NoisyDescent(models::Model& model, const models::FlatParameters& flat) : model_(model), flat_(flat) {}
+NoisyDescent::NoisyDescent(models::Model& model, const models::FlatParameters& flat)
+    : model_(model), flat_(flat), layers_(models::trainable_layers(model)) {}
 
 GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) const {
   const Adjacency adjacency = plan.neighbours.adjacency;
+  if (!plan.layers.empty()) {
+    SOTTO_INVARIANT(plan.layers.size() == layers_.size() && !plan.quantile);
+    std::vector<Group> groups;
+    std::vector<double> weights;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (!plan.layers[i].chosen()) continue;
+      groups.push_back({layers_[i].name, static_cast<int64_t>(layers_[i].parameters.size()), layers_[i].coordinates(),
+                        sum_sensitivity(plan.layers[i].clip, adjacency)});
+      weights.push_back(plan.layers[i].weight);
+    }
+    return GroupwiseGaussian::calibrated(plan.noise_multiplier, std::move(groups), std::move(weights));
+  }
   std::vector<Group> groups = {{kGradient, 1, flat_.gradient().numel(), sum_sensitivity(clip, adjacency)}};
   std::vector<double> weights = {1.0};
   if (plan.quantile) {
@@ -101,6 +114,63 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
     weights = {1.0 - share, share};
   }
   return GroupwiseGaussian::calibrated(plan.noise_multiplier, std::move(groups), std::move(weights));
+}
+
+double NoisyDescent::noise_norm(const DescentPlan& plan) const {
+  return mechanism(plan, plan.clip).noise_norm(plan.quantile ? 1 : 0) / plan.expected_batch();
+}
+
+int64_t NoisyDescent::coordinates(const DescentPlan& plan) const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (plan.layers.empty() || plan.layers[i].chosen()) sum += layers_[i].coordinates();
+  }
+  return sum;
+}
+
+void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
+  std::vector<bool> chosen;
+  for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
+  if (clipper_ && chosen == clipped_) return;
+  ClipOptions options{.bound = plan.clip};
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    std::vector<std::string> names;
+    for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
+    if (chosen[i]) options.groups.push_back({.prefixes = names, .bound = plan.layers[i].clip});
+    if (!chosen[i]) options.left_out.insert(options.left_out.end(), names.begin(), names.end());
+  }
+  clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, std::move(options));
+  clipped_ = std::move(chosen);
+}
+
+void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {
+  if (plan.layers.empty()) return clipper_->set_bounds({clip});
+  std::vector<double> bounds;
+  for (const LayerShare& layer : plan.layers) {
+    if (layer.chosen()) bounds.push_back(layer.clip);
+  }
+  clipper_->set_bounds(bounds);
+}
+
+NamedTensors NoisyDescent::gradients(const DescentPlan& plan) const {
+  NamedTensors values;
+  if (plan.layers.empty()) values.push_back({kGradient, flat_.gradient()});
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    if (!plan.layers[i].chosen()) continue;
+    for (const auto& [name, parameter] : layers_[i].parameters) values.push_back({name, parameter.grad()});
+  }
+  return values;
+}
+
+NamedTensors NoisyDescent::released(const DescentPlan& plan) const {
+  NamedTensors values = model_.shared_parameters();
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    if (plan.layers[i].chosen()) continue;
+    for (const NamedTensor& parameter : layers_[i].parameters) {
+      std::erase_if(values, [&](const NamedTensor& value) { return value.name == parameter.name; });
+    }
+  }
+  return clone(values);
 }
 
 Event NoisyDescent::event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const {
@@ -122,7 +192,8 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
                                 const std::function<void()>& update) {
   Batches batches(plan, indices, context);
   NoiseSource noise = context.noise_source("noise");
-  if (!clipper_) clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, ClipOptions{.bound = plan.clip});
+  prepare_clipper(plan);
+  const NamedTensors noised = gradients(plan);
   double clip = plan.clip;
   std::optional<NamedTensor> known;
   if (plan.quantile) known = first_statistic(*plan.quantile, clip);
@@ -132,8 +203,8 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
   for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
     for (const at::Tensor& positions : batches.next_epoch()) {
       const int64_t count = positions.size(0);
-      clipper_->set_bounds({clip});
-      NamedTensors values = {{kGradient, flat_.gradient()}};
+      set_bounds(plan, clip);
+      NamedTensors values = noised;
       at::Tensor norms = at::empty({0});
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
@@ -156,11 +227,11 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
       if (plan.quantile && !by_steps) known->value.add_(values.back().value);
     }
   }
-  NamedTensors released = clone(model_.shared_parameters());
+  NamedTensors values = released(plan);
   if (by_steps) known->value.fill_(clip);
-  if (known) released.push_back(*known);
-  for (const NamedTensor& value : plan.declared) released.push_back(value);
-  return {Access::release(std::move(released), std::move(receipt)),
+  if (known) values.push_back(*known);
+  for (const NamedTensor& value : plan.declared) values.push_back(value);
+  return {Access::release(std::move(values), std::move(receipt)),
           loss / static_cast<double>(std::max<int64_t>(samples, 1)), samples};
 }
 

@@ -11,6 +11,7 @@
 
 #include "data/dataset.h"
 #include "models/flat.h"
+#include "models/layer_parameters.h"
 #include "models/model.h"
 #include "privacy/dpsgd/clipper.h"
 #include "privacy/mechanisms/gaussian.h"
@@ -40,6 +41,14 @@ struct RecordRates {
   double mean() const;  // over the declared shares
 };
 
+// A layer's own bound, and its share of the budget relative to other layers'.
+struct LayerShare {
+  double clip = 0;  // 0: the layer is neither trained nor released
+  double weight = 0;
+
+  bool chosen() const { return clip > 0; }
+};
+
 // All of it is public.
 struct DescentPlan {
   int64_t records = 0;  // the declared number of records
@@ -50,6 +59,8 @@ struct DescentPlan {
   // kPoisson, instead of `rate`, which then says no more than how many steps an epoch has.
   std::optional<RecordRates> record_rates = {};
   double clip = 1.0;
+  // Instead of `clip`, one for each of models::trainable_layers. Not together with `quantile`.
+  std::vector<LayerShare> layers = {};
   double noise_multiplier = 0.0;            // of every step
   std::optional<QuantileOptions> quantile;  // norms are told, for a bound that follows this quantile of them
   Neighbours neighbours;
@@ -73,8 +84,10 @@ class NoisyDescent {
 
   // What `run` will cost; where records differ, for those of the largest rate.
   Event event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const;
-  // Of one step's summed gradient, at the plan's own bound.
-  double noise_stddev(const DescentPlan& plan) const { return mechanism(plan, plan.clip).noise_stddev(0); }
+  // Of the noise in one step's mean gradient, expected.
+  double noise_norm(const DescentPlan& plan) const;
+  // How many numbers are trained.
+  int64_t coordinates(const DescentPlan& plan) const;
 
   // `update` applies the gradient in flat.gradient() to flat.values(). `indices` are the client's records. Noise and
   // Poisson batches come from the context's generator.
@@ -83,10 +96,18 @@ class NoisyDescent {
 
  private:
   GroupwiseGaussian mechanism(const DescentPlan& plan, double clip) const;
+  // Makes the clipper for the layers that are trained.
+  void prepare_clipper(const DescentPlan& plan);
+  void set_bounds(const DescentPlan& plan, double clip);
+  // Those of trained layers, or the whole gradient.
+  NamedTensors gradients(const DescentPlan& plan) const;
+  NamedTensors released(const DescentPlan& plan) const;
 
   models::Model& model_;
   const models::FlatParameters& flat_;
+  std::vector<models::LayerParameters> layers_;
   std::unique_ptr<PerExampleClipper> clipper_;
+  std::vector<bool> clipped_;  // which layers the clipper is for; empty: all of them as one
   data::Batch batch_;
 };
 

@@ -34,6 +34,9 @@ std::vector<NamedParameter> clipped_parameters(const models::Model& model, const
   NamedTensors tensors = model.shared_parameters();
   if (!options.shared_only)
     for (auto& personal : model.personal_parameters()) tensors.push_back(std::move(personal));
+  std::erase_if(tensors, [&](const NamedTensor& tensor) {
+    return std::find(options.left_out.begin(), options.left_out.end(), tensor.name) != options.left_out.end();
+  });
   for (const ClipGroup& group : options.groups)
     if (std::none_of(tensors.begin(), tensors.end(), [&](const auto& tensor) { return holds(group, tensor.name); }))
       fail_user("clipping: no trainable parameter's name begins with '{}'",

@@ -71,13 +71,17 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
     GroupNoise noise;
-    if (is_noised(group)) {
+    any = any || is_noised(group);
+    if (is_noised(group) && stddevs[g] > 0) {
       const auto count = static_cast<size_t>(group.coordinates);
       const double sensitivity = group.sensitivity * kRounding;
       noise.grid = gaussian_grid(stddevs[g], sensitivity, count);
       noise.stddev = noise.grid.noise_scale();
       noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, count);
-      any = true;
+    }
+    if (is_noised(group) && noise.stddev == 0) {
+      noise.sensitivity = group.sensitivity;
+      bare_ = group.name;
     }
     noises_.push_back(noise);
   }
@@ -85,6 +89,7 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
 }
 
 double GroupwiseGaussian::noise_multiplier() const {
+  if (!bare_.empty()) return 0;
   double inverse_square = 0;
   for (const GroupNoise& noise : noises_) {
     if (noise.stddev > 0) inverse_square += std::pow(noise.sensitivity / noise.stddev, 2);
@@ -95,6 +100,14 @@ double GroupwiseGaussian::noise_multiplier() const {
 int64_t GroupwiseGaussian::coordinates() const {
   return std::accumulate(groups_.begin(), groups_.end(), int64_t{0},
                          [](int64_t sum, const Group& group) { return sum + group.coordinates; });
+}
+
+double GroupwiseGaussian::noise_norm(size_t left_out) const {
+  double square = 0;
+  for (size_t g = 0; g + left_out < groups_.size(); ++g) {
+    square += static_cast<double>(groups_[g].coordinates) * noises_[g].stddev * noises_[g].stddev;
+  }
+  return std::sqrt(square);
 }
 
 double GroupwiseGaussian::reference_sensitivity() const {
@@ -128,6 +141,7 @@ Event GroupwiseGaussian::event(const ReleaseContext& context, const Neighbours& 
           .observer = std::move(observer),
           .what = std::move(what),
           .mechanism = kGaussianMechanism,
+          .why_unproven = bare_.empty() ? "" : fmt::format("'{}' is released without noise", bare_),
           .noise = noise_multiplier() * sensitivity,
           .sensitivity = sensitivity,
           .steps = steps,

@@ -23,7 +23,8 @@ class GroupwiseGaussian {
   // spend nothing. A multiplier or weight that is not positive, or no group at all, is a UserError.
   static GroupwiseGaussian calibrated(double noise_multiplier, std::vector<Group> groups,
                                       std::vector<double> weights = {});
-  // With the noise a paper prints, whatever it proves.
+  // With the noise a paper prints, whatever it proves. Groups of standard deviation 0 are released as they are, and
+  // then the event says that nothing is proven.
   static GroupwiseGaussian with_stddevs(std::vector<Group> groups, std::vector<double> stddevs);
 
   // Of the release as a whole: what was asked for if it was calibrated, which the noise that is added never falls
@@ -32,6 +33,8 @@ class GroupwiseGaussian {
   double noise_stddev(size_t group) const { return noises_[group].stddev; }
   const std::vector<Group>& groups() const { return groups_; }
   int64_t coordinates() const;
+  // The root of the expected squared norm of the noise in all groups but the last few.
+  double noise_norm(size_t left_out = 0) const;
 
   // What the ledger must hold for `steps` applications that touch a record, out of `draws` in all.
   Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what, std::string observer,
@@ -57,6 +60,7 @@ class GroupwiseGaussian {
   std::vector<Group> groups_;
   std::vector<GroupNoise> noises_;
   double asked_ = std::numeric_limits<double>::infinity();
+  std::string bare_ = {};  // a group that should have noise and has none
 };
 
 }  // namespace sotto::privacy

@@ -1,0 +1,36 @@
+// Clients that train with clipped batch gradients and add noise to the model they send: LaDP-FL and Full DP as printed.
+#pragma once
+
+#include "methods/method.h"
+
+#include <string>
+
+namespace sotto::methods {
+
+struct NoisyModel {
+  double batch_clip = 20.0;    // G_c: the bound of a batch's gradient
+  double reported_norm = 0.0;  // the noise's norm in every upload, in place of the formula's; 0: the formula
+  double least_norm = 0.0;     // R: layers whose weights have a smaller norm go without noise
+  bool estimate = false;       // every layer's noise is divided by its P_j / B; otherwise P_j = B
+  double kl_least = 1e-6;      // P_j is kept at or above this, for the formula divides by it,
+  double kl_bound = 1.0;       // and at or below this (B)
+  double (*constant)(double epsilon, double delta) = nullptr;  // c/B: a layer's noise is c·Δf / (ε·P_j)
+};
+
+// Keys batch_clip, reported_norm.
+NoisyModel read_noisy_model(config::Section& section);
+
+using NoisyModelReader = NoisyModel (*)(config::Section&);
+
+// Δf as the paper has it: 2ηE·G_c. It counts epochs where every step moves the model.
+double printed_sensitivity(double lr, int64_t epochs, double batch_clip);
+
+// Theorem 3 of LaDP-FL: c/B at the least that it allows.
+double ladp_constant(double epsilon, double delta);
+// The classical √(2 ln(1.25/δ)).
+double classical_constant(double epsilon, double delta);
+
+// `sound`, with these clients as its variant = "paper".
+MethodEntry with_noisy_model(MethodEntry sound, NoisyModelReader read);
+
+}  // namespace sotto::methods

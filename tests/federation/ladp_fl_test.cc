@@ -1,0 +1,496 @@
+// LaDP-FL and what it is compared with: what is sent, what it costs, how loud it is, what the paper's form leaks.
+#include "methods/local_trainer.h"
+#include "methods/noisy_model.h"
+#include "privacy/accounting/gaussian.h"
+#include "small_run.h"
+
+#include <boost/math/distributions/binomial.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <map>
+
+namespace sotto::federation {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kDelta = 1e-3;
+constexpr int kClients = 4;
+
+std::string config(const std::string& method, const std::string& options = "", int rounds = 6,
+                   const std::string& federation = "") {
+  return fmt::format(
+      "rounds = {}\n[data]\nclients = {}\n[federation]\nbatch = 20\nlr = 0.2\n{}[privacy]\nepsilon = 2\ndelta = {}\n"
+      "adjacency = \"add-remove\"\n[record]\nuploads = true\n[method]\nname = \"{}\"\n{}",
+      rounds, kClients, federation, kDelta, method, options);
+}
+
+const std::string kPaper = "variant = \"paper\"\n";
+
+privacy::Guarantee guarantee(const privacy::Ledger& ledger, int64_t client) {
+  const privacy::Tally tally = ledger.tallies("server").at(client);
+  return {.claimed = tally.claimed(kDelta), .proven = tally.proven(kDelta), .why_unproven = {}};
+}
+
+std::vector<std::string> names(const NamedTensors& tensors) {
+  std::vector<std::string> all;
+  for (const auto& tensor : tensors) all.push_back(tensor.name);
+  return all;
+}
+
+std::map<std::string, double> stddevs(const privacy::Event& event) {
+  const json parameters = json::parse(event.parameters);
+  std::map<std::string, double> all;
+  for (const json& group : parameters["groups"]) all[group["group"]] = group["stddev"];
+  return all;
+}
+
+TEST(LadpFl, SpendsItsBudgetWhateverTheShares) {
+  for (const char* options : {"", "bounds = \"equal\"\n", "bounds = \"probe\"\nkl_exponent = 4\n", "estimate = false\n",
+                              "least_signal = 0.5\nbounds = \"equal\"\n"}) {
+    const auto setup = small_setup(config("ladp-fl", options));
+    privacy::Ledger ledger;
+    run(setup, ledger);
+    for (int64_t client = 0; client < kClients; ++client) {
+      EXPECT_LE(guarantee(ledger, client).proven, 2.0) << options;
+      EXPECT_GT(guarantee(ledger, client).proven, 1.98) << options;
+      EXPECT_EQ(guarantee(ledger, client).claimed, guarantee(ledger, client).proven);
+    }
+  }
+}
+
+TEST(LadpFl, LearnsAtAGenerousBudget) {
+  auto setup = small_setup(config("ladp-fl", "clip = 4\n", 10));
+  setup.spec.privacy->epsilon = 1000;
+  privacy::Ledger ledger;
+  EXPECT_GT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
+}
+
+TEST(LadpFl, WithoutEstimatesAndBySizeItsNoiseIsThatOfFullDp) {
+  privacy::Ledger layered, full;
+  const Last ladp = run(small_setup(config("ladp-fl", "estimate = false\n")), layered);
+  const Last baseline = run(small_setup(config("full-dp")), full);
+  EXPECT_NEAR(ladp.rounds[0].noise / baseline.rounds[0].noise, 1.0, 1e-6);
+  const auto group = stddevs(full.events().front()).begin()->second;
+  for (const auto& [layer, stddev] : stddevs(layered.events().front())) {
+    EXPECT_NEAR(stddev / group, 1.0, 1e-6) << layer;
+  }
+}
+
+TEST(LadpFl, LayersThatAreNotChosenAreNotSentAndStayAsTheyWere) {
+  // Weights of the first layer have a smaller norm than those of the second.
+  auto setup = small_setup(config("ladp-fl", "estimate = false\n"));
+  methods::LocalTrainer start(setup.context());
+  std::map<std::string, double> norms;
+  for (const auto& [name, value] : start.shared()) {
+    norms[name.substr(0, name.rfind('.'))] += value.square().sum().item<double>();
+  }
+  ASSERT_EQ(norms.size(), 2U);
+  const auto small = norms.begin()->second < norms.rbegin()->second ? *norms.begin() : *norms.rbegin();
+  const auto large = norms.begin()->second < norms.rbegin()->second ? *norms.rbegin() : *norms.begin();
+  const double least_norm = (std::sqrt(small.second) + std::sqrt(large.second)) / 2;
+  setup = small_setup(config("ladp-fl", fmt::format("estimate = false\nleast_norm = {}\n", least_norm), 1));
+  privacy::Ledger ledger;
+  const Last last = run(setup, ledger);
+  for (const NamedTensors& upload : last.uploads) {
+    EXPECT_THAT(names(upload), ElementsAre(large.first + ".weight", large.first + ".bias", "records"));
+  }
+  for (const auto& [name, value] : start.shared()) {
+    const bool same = value.equal(find_tensor(last.broadcast, name));
+    EXPECT_EQ(same, name.starts_with(small.first)) << name;
+  }
+  privacy::Ledger all;
+  const Last full = run(small_setup(config("full-dp", "", 1)), all);
+  EXPECT_LT(last.rounds[0].upload_bytes, full.rounds[0].upload_bytes);
+  EXPECT_EQ(stddevs(ledger.events().front()).size(), 1U);
+  EXPECT_GT(guarantee(ledger, 0).proven, 1.98) << "what is sent has the whole budget";
+}
+
+TEST(LadpFl, NoLayerChosenIsRefusedBeforeItStarts) {
+  expect_refused(config("ladp-fl", "least_norm = 1e6\n"), "has weights of norm `least_norm`");
+  expect_refused(config("ladp-fl", "layers = [\"conv9\"]\n"), "there are fc1, head");
+}
+
+TEST(LadpFl, TrafficIsThatOfFullDpAtMost) {
+  privacy::Ledger one, two;
+  const Last ladp = run(small_setup(config("ladp-fl")), one), full = run(small_setup(config("full-dp")), two);
+  for (size_t i = 0; i < ladp.rounds.size(); ++i) {
+    EXPECT_EQ(ladp.rounds[i].upload_bytes, full.rounds[i].upload_bytes);
+    EXPECT_EQ(ladp.rounds[i].upload_bytes, kClients * ((6 * 8 + 8 + 8 * 3 + 3) * 4 + 8));
+  }
+}
+
+// Other records, the same broadcast and the same earlier releases: the same choices.
+TEST(LadpFl, ChoicesDependOnNothingPrivate) {
+  const std::string options = "bounds = \"probe\"\nleast_signal = 0.01\n";
+  const auto setup = small_setup(config("ladp-fl", options));
+  auto other = small_setup(config("ladp-fl", options));
+  other.data.dataset.train.x.mul_(-7).add_(1);
+  const auto client = setup.method->make_client(setup.context());
+  const auto neighbour = other.method->make_client(other.context());
+  const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+  privacy::Ledger ledger, other_ledger;
+  privacy::PrivateState state, other_state;
+  const auto step = [&](methods::ClientMethod& method, const federation::Setup& where, privacy::Ledger& to,
+                        int64_t round, privacy::PrivateState& kept) {
+    const privacy::ReleaseContext release{.ledger = to, .round = round, .participations = 6};
+    method.step(broadcast, where.partition->shard(0), kept, {1, release});
+    return stddevs(to.events().back());
+  };
+  EXPECT_EQ(step(*client, setup, ledger, 1, state), step(*neighbour, other, other_ledger, 1, other_state));
+  ASSERT_FALSE(state.empty());
+  const auto after = step(*client, setup, ledger, 2, state);
+  EXPECT_NE(after, step(*neighbour, other, other_ledger, 2, other_state)) << "their own releases differed";
+  // With what the first client has released, the second one chooses as the first one does.
+  privacy::PrivateState remembered;
+  {
+    privacy::Ledger unused;
+    privacy::PrivateState first;
+    step(*client, setup, unused, 1, first);
+    remembered = first;
+  }
+  privacy::Ledger fresh;
+  EXPECT_EQ(step(*neighbour, other, fresh, 2, remembered), after);
+}
+
+TEST(LadpFl, EstimatesMoveNoiseBetweenLayers) {
+  const auto setup = small_setup(config("ladp-fl", "kl_exponent = 4\n"));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  const auto events = ledger.events();
+  EXPECT_NE(stddevs(events.front()), stddevs(events.back()));
+  const auto none = small_setup(config("ladp-fl", "kl_exponent = 0\n"));
+  privacy::Ledger constant;
+  run(none, constant);
+  EXPECT_EQ(stddevs(constant.events().front()), stddevs(constant.events().back()));
+}
+
+TEST(LadpFl, AResumedRunChoosesAsAnUnbrokenOne) {
+  const auto setup = small_setup(config("ladp-fl", "kl_exponent = 2\n", 4));
+  privacy::Ledger whole;
+  const Last unbroken = run(setup, whole);
+  // The first half, its states and its broadcast; then the second half from there.
+  struct Half : Last {
+    void checkpoint(const Checkpoint& point) override {
+      if (point.round == 2) middle = {point.round, {point.round, clone(point.broadcast.values)}, {}};
+      Last::checkpoint(point);
+    }
+    std::optional<Checkpoint> middle;
+  };
+  auto first = small_setup(config("ladp-fl", "kl_exponent = 2\n", 4));
+  const auto states = make_memory_store({});
+  privacy::Ledger ledger;
+  Half half;
+  run_rounds(first, {*states, ledger, half, 1}, std::nullopt);
+  EXPECT_EQ(stddevs(ledger.events().back()), stddevs(whole.events().back()));
+  for (const auto& [name, value] : half.broadcast) EXPECT_TRUE(value.equal(find_tensor(unbroken.broadcast, name)));
+}
+
+TEST(LadpFl, WeightDecayWouldMoveWhatIsFrozen) {
+  expect_refused(config("ladp-fl", "", 6, "weight_decay = 0.1\n"), "federation.weight_decay");
+}
+
+TEST(LadpFl, OptionsOfOneVariantAreRefusedInTheOther) {
+  expect_refused(config("ladp-fl", "reported_norm = 3\n"), "only a paper's noise is reported");
+  expect_refused(config("full-dp", "reported_norm = 3\n"), "only a paper's noise is reported");
+  expect_refused(config("ladp-fl", kPaper, 6, "optimizer = \"adam\"\n"), "use optimizer = \"sgd\"");
+  expect_refused(config("ladp-fl", kPaper, 6, "momentum = 0.9\n"), "use optimizer = \"sgd\"");
+  expect_refused(config("ladp-fl", "kl_least = 2\n"), "kl_bound");
+}
+
+class Schedules : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Schedules, SpendTheSameBudgetAsFullDp) {
+  for (const char* cohort : {"", "cohort = 2\n"}) {
+    const auto setup = small_setup(config(GetParam(), "", 8, cohort));
+    privacy::Ledger ledger;
+    const Last last = run(setup, ledger);
+    for (const RoundRecord& round : last.rounds) EXPECT_TRUE(round.abstained.empty()) << GetParam();
+    for (int64_t client = 0; client < kClients; ++client) {
+      if (setup.participations[static_cast<size_t>(client)] == 0) continue;
+      EXPECT_LE(guarantee(ledger, client).proven, 2.0 * (1 + 1e-9));
+      EXPECT_GT(guarantee(ledger, client).proven, 1.98);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Baselines, Schedules,
+                         ::testing::Values("full-dp", "time-varying-dp-style", "dpa-ldp-style", "sensitive-dp-style",
+                                           "adap-ldp-style"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+std::vector<double> multipliers(const std::string& method, const std::string& options) {
+  const auto setup = small_setup(config(method, options, 8));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  std::vector<double> all;
+  for (const privacy::Event& event : ledger.events()) {
+    if (event.client == 0) all.push_back(event.noise / event.sensitivity);
+  }
+  return all;
+}
+
+TEST(SchedulesAsPrinted, AreTheFormulasTheyPrint) {
+  const auto decaying = multipliers("time-varying-dp-style", "decay = 0.25\n");
+  ASSERT_EQ(decaying.size(), 8U);
+  for (size_t i = 1; i < 8; ++i) EXPECT_NEAR(decaying[i] / decaying[i - 1], std::pow(0.25, 1.0 / 8), 1e-6);
+  const auto growing = multipliers("dpa-ldp-style", "growth = 2\n");
+  for (size_t i = 1; i < 8; ++i) {
+    const auto x = static_cast<double>(i);
+    EXPECT_NEAR(std::pow(growing[i - 1] / growing[i], 2), std::pow((x + 0.5) / (x - 0.5), 2), 1e-6);
+  }
+  for (const double multiplier : multipliers("full-dp", "")) EXPECT_EQ(multiplier, multipliers("full-dp", "")[0]);
+  EXPECT_EQ(multipliers("dpa-ldp-style", "growth = 0\n"), multipliers("full-dp", ""));
+  expect_refused(config("dpa-ldp-style", "batches = \"poisson\"\n"), "needs batches = \"disjoint\"");
+  expect_refused(config("time-varying-dp-style", kPaper), "no paper prints its formula");
+}
+
+// Page: 40 participations of 20 steps, all layers noised, P = B, η = 0.1, E = 2, G_c = 20, 500 records in batches
+// of 50.
+struct Really {
+  double claimed, at_002, at_1e5;
+};
+
+class AsPrinted : public ::testing::TestWithParam<Really> {};
+
+TEST_P(AsPrinted, TheMostCharitableReadingProvesFarMoreThanItClaims) {
+  const auto [epsilon, at_002, at_1e5] = GetParam();
+  auto setup = small_setup(config("ladp-fl", kPaper + "estimate = false\n"));
+  setup.spec.federation.lr = 0.1;
+  setup.spec.federation.local_epochs = 2;
+  setup.spec.federation.batch = 50;
+  for (const auto& [delta, really] : std::map<double, double>{{0.02, at_002}, {1e-5, at_1e5}}) {
+    setup.spec.privacy->delta = 0.02;
+    const methods::PlannedRelease release =
+        setup.method->plan(setup.context(), {.records = 500, .participations = 40, .epsilon = epsilon}).front();
+    EXPECT_NEAR(release.event.noise, methods::ladp_constant(epsilon, 0.02) * 8 / epsilon * 1.0,
+                0.02 * release.event.noise);
+    EXPECT_NEAR(release.event.sensitivity, 80, 0.2) << "2ηG_c for each of 20 steps; the paper has 8";
+    privacy::Tally tally;
+    tally.add(release.event, 40);
+    EXPECT_EQ(tally.claimed(delta), epsilon);
+    EXPECT_NEAR(tally.proven(delta) / really, 1.0, 0.02);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Page, AsPrinted, ::testing::Values(Really{0.2, 56, 76}, Really{0.5, 258, 304}));
+
+TEST(LadpFlAsPrinted, NothingIsProvenAndTheLedgerSaysWhy) {
+  for (const auto& [options, why] : std::map<std::string, std::string>{
+           {"least_norm = 1.0\n", "layers of small weights are sent without noise, and"},
+           {"least_norm = 1.0\nestimate = false\n", "layers of small weights are sent without noise"},
+           {"least_norm = 0\n", "how much noise a layer gets is computed from private weights"}}) {
+    const auto setup = small_setup(config("ladp-fl", kPaper + options, 2));
+    privacy::Ledger ledger;
+    run(setup, ledger);
+    EXPECT_EQ(guarantee(ledger, 0).proven, std::numeric_limits<double>::infinity()) << options;
+    EXPECT_EQ(guarantee(ledger, 0).claimed, 2.0) << options;
+    EXPECT_THAT(ledger.events().front().why_unproven, HasSubstr(why));
+  }
+}
+
+TEST(LadpFlAsPrinted, LayersBelowTheThresholdGoOutAsTheyAre) {
+  const auto upload_of = [](double least_norm, uint64_t noise_seed) {
+    auto setup = small_setup(config("ladp-fl", kPaper + fmt::format("least_norm = {}\n", least_norm), 1));
+    privacy::Ledger ledger;
+    const auto client = setup.method->make_client(setup.context());
+    const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+    privacy::PrivateState state;
+    const privacy::ReleaseContext release{.ledger = ledger, .round = 1, .seed = noise_seed};
+    const auto result = client->step(broadcast, setup.partition->shard(0), state, {1, release});
+    return clone(result.upload->values());
+  };
+  const auto changed = [&](double least_norm) {
+    const NamedTensors one = upload_of(least_norm, 1), two = upload_of(least_norm, 2);
+    int count = 0;
+    for (const auto& [name, value] : one) count += value.equal(find_tensor(two, name)) ? 0 : 1;
+    return count;
+  };
+  EXPECT_EQ(changed(0), 4) << "every tensor has noise";
+  EXPECT_EQ(changed(1e6), 0) << "none has: other noise, the same upload";
+}
+
+TEST(LadpFlAsPrinted, NoiseIsTheFormulas) {
+  for (const char* options : {"", "estimate = false\n", "least_norm = 1\n"}) {
+    const auto setup = small_setup(config("ladp-fl", kPaper + options, 1));
+    privacy::Ledger ledger;
+    const Last last = run(setup, ledger);
+    // Without noise the same clients would have sent these updates.
+    const auto bare = small_setup(config("ladp-fl", kPaper + "least_norm = 1e9\n", 1));
+    privacy::Ledger unused;
+    const Last clean = run(bare, unused);
+    double total = 0, expected = 0;
+    for (size_t i = 0; i < last.uploads.size(); ++i) {
+      double square = 0;
+      for (const auto& [name, value] : last.uploads[i]) {
+        if (name != "records") square += (value - find_tensor(clean.uploads[i], name)).square().sum().item<double>();
+      }
+      total += std::sqrt(square);
+    }
+    for (const auto& event : ledger.events()) {
+      const json parameters = json::parse(event.parameters);
+      double square = 0;
+      for (const json& group : parameters["groups"]) {
+        square += group["coordinates"].get<double>() * std::pow(group["stddev"].get<double>(), 2);
+      }
+      expected += std::sqrt(square);
+    }
+    EXPECT_NEAR(last.rounds[0].noise / expected, 1, 1e-9) << options;
+    EXPECT_NEAR(total / expected, 1, 0.25) << options << ": four uploads of 83 weights, noise of few layers";
+  }
+}
+
+TEST(LadpFlAsPrinted, ReportedNoiseHasTheReportedNormAndItsRealPrice) {
+  const auto setup = small_setup(config("ladp-fl", kPaper + "reported_norm = 3.5\n", 2));
+  privacy::Ledger ledger;
+  const Last last = run(setup, ledger);
+  EXPECT_NEAR(last.rounds[0].noise, kClients * 3.5, 1e-3);
+  // 60 records: 3 steps of at most 0.2·20 each; Δ = 2·12.
+  const double stddev = 3.5 / std::sqrt(83.0);
+  const double mu = std::sqrt(2.0) * 24 / stddev;
+  EXPECT_NEAR(guarantee(ledger, 0).proven / privacy::gaussian_epsilon(mu, std::log(kDelta)), 1, 0.01);
+  EXPECT_EQ(guarantee(ledger, 0).claimed, 2);
+}
+
+TEST(LadpFlAsPrinted, BatchGradientsAreClippedAndUpdatesBounded) {
+  auto setup = small_setup(config("full-dp", kPaper + "batch_clip = 0.01\nreported_norm = 1e-9\n", 1));
+  privacy::Ledger ledger;
+  const auto start = setup.method->make_server(setup.context())->open();
+  const Last last = run(setup, ledger);
+  for (const NamedTensors& upload : last.uploads) {
+    double square = 0;
+    for (const auto& [name, value] : upload) {
+      if (name != "records") square += value.square().sum().item<double>();
+    }
+    EXPECT_LE(std::sqrt(square), 3 * 0.2 * 0.01 * (1 + 1e-4));
+    EXPECT_GT(std::sqrt(square), 2 * 0.2 * 0.01) << "the clip is felt";
+  }
+}
+
+// Audits: one record of one client is another one; can the server tell from the upload?
+class Audit {
+ public:
+  // `world` 0 or 1: whether the client holds the canary.
+  Audit(const std::string& options, const std::string& variant)
+      : worlds_{make(options, variant, false), make(options, variant, true)} {}
+
+  // A number computed from the upload of one run with fresh noise.
+  template <typename Statistic>
+  double draw(size_t world, uint64_t seed, Statistic statistic) {
+    World& w = *worlds_[world];
+    privacy::Ledger ledger;
+    privacy::PrivateState state;
+    const privacy::ReleaseContext release{.ledger = ledger, .round = 1, .seed = seed};
+    const auto result = w.client->step(w.broadcast, w.setup.partition->shard(0), state, {1, release});
+    proven_ = ledger.tallies("server").at(0).proven(kDelta);
+    return statistic(result.upload->values());
+  }
+
+  // Lower bound on ε at 95 % (Clopper–Pearson on both error rates); the threshold is chosen on other runs.
+  template <typename Statistic>
+  double lower_bound(Statistic statistic, int trials = 400) {
+    std::vector<double> values[2];
+    for (const size_t world : {0U, 1U}) {
+      for (int i = 0; i < 2 * trials; ++i) {
+        values[world].push_back(draw(world, static_cast<uint64_t>(2 * i) + world, statistic));
+      }
+    }
+    const auto errors = [&](double threshold, bool above, int first) {
+      int false_positive = 0, false_negative = 0;
+      for (int i = first; i < first + trials; ++i) {
+        false_positive += (values[0][static_cast<size_t>(i)] > threshold) == above ? 1 : 0;
+        false_negative += (values[1][static_cast<size_t>(i)] > threshold) == above ? 0 : 1;
+      }
+      return std::pair{false_positive, false_negative};
+    };
+    double threshold = 0;
+    bool above = true;
+    int fewest = 2 * trials + 1;
+    for (const size_t world : {0U, 1U}) {
+      for (int i = 0; i < trials; ++i) {
+        for (const bool side : {true, false}) {
+          const double tried = values[world][static_cast<size_t>(i)];
+          const auto [fp, fn] = errors(tried, side, 0);
+          if (fp + fn < fewest) std::tie(fewest, threshold, above) = std::tuple{fp + fn, tried, side};
+        }
+      }
+    }
+    const auto [fp, fn] = errors(threshold, above, trials);
+    const auto upper = [&](int count) {
+      return count == trials ? 1.0 : boost::math::binomial_distribution<>::find_upper_bound_on_p(trials, count, 0.025);
+    };
+    return std::max(
+        {0.0, std::log((1 - upper(fn) - kDelta) / upper(fp)), std::log((1 - upper(fp) - kDelta) / upper(fn))});
+  }
+
+  double proven() const { return proven_; }
+
+ private:
+  struct World {
+    Setup setup;
+    std::unique_ptr<methods::ClientMethod> client;
+    methods::Broadcast broadcast;
+  };
+
+  static std::unique_ptr<World> make(const std::string& options, const std::string& variant, bool canary) {
+    auto world = std::make_unique<World>();
+    world->setup = small_setup(config("ladp-fl", variant + options, 1));
+    if (canary) {
+      const int64_t row = world->setup.partition->shard(0).train[0].item<int64_t>();
+      world->setup.data.dataset.train.x[row].mul_(-4);
+    }
+    world->client = world->setup.method->make_client(world->setup.context());
+    world->broadcast = world->setup.method->make_server(world->setup.context())->open();
+    return world;
+  }
+
+  std::unique_ptr<World> worlds_[2];
+  double proven_ = 0;
+};
+
+double first_number(const NamedTensors& upload) {
+  return upload[0].value.reshape({-1})[0].item<double>();
+}
+
+double norm(const NamedTensors& upload) {
+  double square = 0;
+  for (const auto& [name, value] : upload) {
+    if (name != "records") square += value.square().sum().item<double>();
+  }
+  return square;
+}
+
+TEST(LadpFlAudit, AnUnnoisedLayerGivesARecordAway) {
+  Audit audit("least_norm = 1e6\n", kPaper);
+  const double bound = audit.lower_bound(first_number);
+  RecordProperty("epsilon_lower_bound", std::to_string(bound));
+  EXPECT_GT(bound, 2.0) << "claimed: 2";
+  EXPECT_EQ(audit.proven(), std::numeric_limits<double>::infinity());
+}
+
+TEST(LadpFlAudit, TheScaleOfTheNoiseGivesARecordAway) {
+  Audit audit("kl_least = 1e-12\n", kPaper);
+  const double bound = audit.lower_bound(norm);
+  RecordProperty("epsilon_lower_bound", std::to_string(bound));
+  EXPECT_GT(bound, 2.0) << "claimed: 2";
+}
+
+TEST(LadpFlAudit, TheSoundVariantKeepsItsPromiseAgainstTheSameAttacks) {
+  Audit audit("", "");
+  for (const auto& statistic : {first_number, norm}) {
+    EXPECT_LE(audit.lower_bound(statistic, 200), audit.proven());
+  }
+  EXPECT_LE(audit.proven(), 2.0);
+}
+
+}  // namespace
+}  // namespace sotto::federation
