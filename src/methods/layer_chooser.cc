@@ -35,7 +35,11 @@ Probes make_probes(const models::Task& task, RandomStream stream) {
 
 LayerChooser::LayerChooser(const MethodContext& context, LayerRule rule, LocalTrainer& trainer)
     : context_(context), rule_(std::move(rule)), trainer_(trainer), layers_(models::trainable_layers(trainer.model())) {
-  for (const auto& layer : layers_) facts_.push_back({.name = layer.name, .coordinates = layer.coordinates()});
+  const std::string head = trainer.model().head_name();
+  for (const auto& layer : layers_) {
+    const bool classifier = layer.name == head || layer.name.starts_with(head + ".");
+    facts_.push_back({.name = layer.name, .classifier = classifier, .coordinates = layer.coordinates()});
+  }
 }
 
 bool LayerChooser::choose(const Broadcast& broadcast, const privacy::PrivateState& state, privacy::DescentPlan& plan) {

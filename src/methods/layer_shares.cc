@@ -7,9 +7,6 @@
 namespace sotto::methods {
 namespace {
 
-// A layer that starts at zero must be able to leave it.
-constexpr double kLeastWeights = 0.1;
-
 double root(int64_t coordinates) {
   return std::sqrt(static_cast<double>(coordinates));
 }
@@ -24,8 +21,8 @@ class Deal {
       shares_[i].clip = may_be_trained(layers_[i]) ? 1 : 0;
     }
     share_out();
-    while (const auto weakest = find_weakest(noise)) {
-      shares_[*weakest] = {};
+    while (const auto loudest = find_loudest(noise)) {
+      shares_[*loudest] = {};
       share_out();
     }
     return shares_;
@@ -40,7 +37,6 @@ class Deal {
 
   double relative_bound(const LayerFacts& layer) const {
     if (rule_.bounds == "equal") return 1;
-    if (rule_.bounds == "weights") return std::max(layer.norm, kLeastWeights);
     return rule_.bounds == "probe" ? layer.need : root(layer.coordinates);
   }
 
@@ -49,37 +45,49 @@ class Deal {
     return std::pow(std::clamp(layer.estimate, rule_.kl_least, rule_.kl_bound), rule_.kl_exponent);
   }
 
+  // What a layer's noise energy is divided by, where its bound is r_j.
+  double weight(size_t i) const {
+    return relative_bound(layers_[i]) * std::sqrt(importance(layers_[i])) * root(layers_[i].coordinates);
+  }
+
   // Bounds and weights of those that are still chosen.
   void share_out() {
     double square = 0, total = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
-      if (shares_[i].chosen()) square += std::pow(relative_bound(layers_[i]), 2);
+      if (!shares_[i].chosen()) continue;
+      square += std::pow(relative_bound(layers_[i]), 2);
+      total += weight(i);
     }
     for (size_t i = 0; i < layers_.size(); ++i) {
-      privacy::LayerShare& share = shares_[i];
-      if (!share.chosen()) continue;
-      share.clip = clip_ * relative_bound(layers_[i]) / std::sqrt(square);
-      share.weight = share.clip * std::sqrt(importance(layers_[i])) * root(layers_[i].coordinates);
-      total += share.weight;
-    }
-    for (privacy::LayerShare& share : shares_) {
-      if (share.chosen()) share.weight /= total;
+      if (!shares_[i].chosen()) continue;
+      const double kept = clip_ * relative_bound(layers_[i]) / std::sqrt(square);
+      const double share = weight(i) / total;
+      shares_[i] = rule_.joint ? privacy::LayerShare{.clip = kept / std::sqrt(share)}
+                               : privacy::LayerShare{.clip = kept, .weight = share};
     }
   }
 
-  // A layer's bound over the norm of its noise does not depend on the bound but through the weight.
-  std::optional<size_t> find_weakest(double noise) const {
-    std::optional<size_t> weakest;
-    double least = rule_.least_signal;
+  // Where the bound is less than the wanted part of the noise, the layer that adds most to the noise; never the last
+  // one, nor the classifier.
+  std::optional<size_t> find_loudest(double noise) const {
+    std::optional<size_t> loudest;
+    double largest = 0, energy = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (!shares_[i].chosen()) continue;
-      const double signal = std::sqrt(shares_[i].weight) / (noise * root(layers_[i].coordinates));
-      if (signal >= least) continue;
-      least = signal;
-      weakest = i;
+      const double own = static_cast<double>(layers_[i].coordinates) * std::pow(noise_of(i), 2);
+      energy += own;
+      if (own <= largest || layers_[i].classifier) continue;
+      largest = own;
+      loudest = i;
     }
     const auto chosen = std::count_if(shares_.begin(), shares_.end(), [](const auto& share) { return share.chosen(); });
-    return chosen > 1 ? weakest : std::nullopt;
+    const bool enough = clip_ >= rule_.least_signal * noise * std::sqrt(energy);
+    return enough || chosen < 2 ? std::nullopt : loudest;
+  }
+
+  // Of one coordinate, if the multiplier is 1.
+  double noise_of(size_t i) const {
+    return rule_.joint ? shares_[i].clip : shares_[i].clip / std::sqrt(shares_[i].weight);
   }
 
   const LayerRule& rule_;
@@ -93,7 +101,8 @@ class Deal {
 LayerRule read_layer_rule(config::Section& section) {
   LayerRule rule;
   rule.layers = section.texts("layers", rule.layers);
-  rule.bounds = section.one_of("bounds", rule.bounds, {"size", "equal", "weights", "probe"});
+  rule.joint = section.one_of("clipping", "joint", {"joint", "layers"}) == "joint";
+  rule.bounds = section.one_of("bounds", rule.bounds, {"size", "equal", "probe"});
   rule.least_norm = section.number("least_norm", rule.least_norm, config::kNonNegative);
   rule.least_signal = section.number("least_signal", rule.least_signal, config::kNonNegative);
   rule.estimate = section.boolean("estimate", rule.estimate);

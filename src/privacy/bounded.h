@@ -41,7 +41,9 @@ class PrivateState {
   NamedTensors values_;
 };
 
-enum class Norm { kL1, kL2, kMax };
+// kJoint: ℓ2 over all groups together, each measured in its own Δ_g: one change moves group g by x_g·Δ_g with Σ x_g²
+// ≤ 1.
+enum class Norm { kL1, kL2, kMax, kJoint };
 
 // A run of consecutive tensors that are bounded and noised together.
 struct Group {

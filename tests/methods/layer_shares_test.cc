@@ -15,8 +15,10 @@ namespace {
 
 using Shares = std::vector<privacy::LayerShare>;
 
+// Layer by layer.
 LayerRule rule(const std::string& bounds) {
   LayerRule rule;
+  rule.joint = false;
   rule.bounds = bounds;
   return rule;
 }
@@ -93,6 +95,26 @@ TEST(LayerShares, BySizeWithoutEstimatesTheNoiseIsThatOfOneGroup) {
   }
 }
 
+TEST(LayerShares, TogetherTheNoiseIsAsLoudAsLayerByLayer) {
+  for (const char* bounds : {"size", "equal", "probe"}) {
+    LayerRule apart = rule(bounds), together = rule(bounds);
+    together.joint = true;
+    const auto layers = hundreds(60);
+    const Shares one = deal_layers(apart, layers, 1.5, 1), all = deal_layers(together, layers, 1.5, 1);
+    double typical = 0;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      EXPECT_NEAR(all[i].clip, one[i].clip / std::sqrt(one[i].weight), 1e-9 * all[i].clip);
+      EXPECT_EQ(all[i].weight, 0);
+      typical += std::pow(one[i].clip / all[i].clip, 2);
+    }
+    EXPECT_NEAR(typical, 1, 1e-9) << "a gradient at every layer's own bound is just not clipped";
+  }
+  LayerRule full = rule("size");
+  full.joint = true;
+  full.estimate = false;
+  for (const auto& share : deal_layers(full, hundreds(20), 1.5, 1)) EXPECT_NEAR(share.clip, 1.5, 1e-9);
+}
+
 TEST(LayerShares, NoiseIsLeastWhereItIsImportant) {
   // Importance 16 : 1 at equal sizes and bounds: ω ∝ √a.
   LayerRule linear = rule("equal");
@@ -149,28 +171,28 @@ TEST(LayerShares, ALayerOfZerosOrWithoutCoordinatesHarmsNobody) {
   expect_dealt_out(empty, 1);
 }
 
-TEST(LayerShares, LayersThatNoiseWouldDrownAreLeftOutTheWorstFirst) {
-  LayerRule each = rule("equal");
-  each.estimate = false;
-  const std::vector<LayerFacts> layers = {{.coordinates = 100}, {.coordinates = 1'000'000}, {.coordinates = 10'000}};
-  std::vector<size_t> counts;
-  for (const double least : {0.0, 0.01, 0.6, 100.0}) {
-    each.least_signal = least;
+TEST(LayerShares, TheLoudestLayersAreLeftOutUntilTheBoundIsHeard) {
+  for (const bool joint : {true, false}) {
+    LayerRule each = rule("size");
+    each.joint = joint;
+    each.estimate = false;
+    std::vector<LayerFacts> layers = {{.coordinates = 100}, {.coordinates = 1'000'000}, {.coordinates = 10'000}};
+    std::vector<std::vector<bool>> seen;
+    // Noise of a hundredth of the bound in each coordinate: of norm 10 in the second layer, 1 and 0.1 in the others.
+    for (const double least : {0.0, 0.05, 0.5, 5.0, 500.0}) {
+      each.least_signal = least;
+      const Shares shares = deal_layers(each, layers, 1, 0.01);
+      seen.push_back({shares[0].chosen(), shares[1].chosen(), shares[2].chosen()});
+    }
+    EXPECT_EQ(
+        seen,
+        (std::vector<std::vector<bool>>{
+            {true, true, true}, {true, true, true}, {true, false, true}, {true, false, false}, {true, false, false}}));
+    layers[1].classifier = true;
+    each.least_signal = 500;
     const Shares shares = deal_layers(each, layers, 1, 0.01);
-    expect_dealt_out(shares, 1);
-    counts.push_back(chosen(shares));
-    EXPECT_EQ(shares[1].chosen(), counts.back() == 3) << "the largest layer has the least signal";
-    EXPECT_TRUE(shares[0].chosen()) << "the best one always stays";
-  }
-  EXPECT_EQ(counts.front(), 3U);
-  EXPECT_EQ(counts.back(), 1U);
-  EXPECT_TRUE(std::is_sorted(counts.rbegin(), counts.rend()));
-  // What is left has enough of it.
-  each.least_signal = 0.6;
-  const Shares shares = deal_layers(each, layers, 1, 0.01);
-  ASSERT_EQ(chosen(shares), 2U);
-  for (const size_t i : {0U, 2U}) {
-    EXPECT_GE(std::sqrt(shares[i].weight) / (0.01 * std::sqrt(static_cast<double>(layers[i].coordinates))), 0.6);
+    EXPECT_TRUE(shares[1].chosen()) << "the classifier stays";
+    EXPECT_EQ(chosen(shares), 1U);
   }
 }
 

@@ -13,7 +13,7 @@ constexpr double kMargin = 1e-6;
 Chunk::Chunk(int64_t examples, size_t groups)
     : examples_(examples), squares_(groups, std::vector<double>(static_cast<size_t>(examples), 0.0)) {}
 
-void Chunk::clip(std::span<const double> bounds) {
+void Chunk::clip(std::span<const double> bounds, bool joint) {
   std::vector<float*> factors;
   for (size_t group = 0; group < squares_.size(); ++group) {
     factors_.push_back(at::empty({examples_}, at::kFloat));
@@ -22,9 +22,15 @@ void Chunk::clip(std::span<const double> bounds) {
   for (int64_t i = 0; i < examples_; ++i) {
     const auto example = static_cast<size_t>(i);
     bool finite = true, scaled = false;
-    for (const auto& squares : squares_) finite = finite && std::isfinite(squares[example]);
+    double relative = 0;
     for (size_t group = 0; group < squares_.size(); ++group) {
-      factors[group][i] = finite ? clip_factor(squares_[group][example], bounds[group]) : 0.0f;
+      finite = finite && std::isfinite(squares_[group][example]);
+      relative += squares_[group][example] / (bounds[group] * bounds[group]);
+    }
+    finite = finite && std::isfinite(relative);
+    for (size_t group = 0; group < squares_.size(); ++group) {
+      const float factor = joint ? clip_factor(relative, 1.0) : clip_factor(squares_[group][example], bounds[group]);
+      factors[group][i] = finite ? factor : 0.0f;
       scaled = scaled || factors[group][i] < 1.0f;
     }
     if (!finite) non_finite_.push_back(i);

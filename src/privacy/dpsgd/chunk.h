@@ -24,8 +24,9 @@ class Chunk {
   // [examples] squared norms of what was measured so far of a group.
   double* squares(size_t group) { return squares_[group].data(); }
 
-  // Computes the factors. Examples with a square that is not finite get 0 in every group.
-  void clip(std::span<const double> bounds);
+  // Computes the factors. Examples with a square that is not finite get 0 in every group. `joint`: one factor for all
+  // groups, such that Σ (norm_g/bound_g)² ≤ 1.
+  void clip(std::span<const double> bounds, bool joint);
 
   // Valid after clip().
   const at::Tensor& factors(size_t group) const { return factors_[group]; }  // float [examples]

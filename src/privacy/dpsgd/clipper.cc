@@ -73,6 +73,7 @@ class PerExampleClipper::Impl {
       : model_(model),
         gradient_(options.shared_only ? flat.shared_gradient() : flat.gradient()),
         micro_batch_(options.micro_batch),
+        joint_(options.joint),
         bounds_(clip_bounds(options)),
         layers_(clipped_layers(model, clipped_parameters(model, flat, options))) {
     if (micro_batch_ < 0) fail_user("clipping: micro_batch must not be negative, it is {}", micro_batch_);
@@ -143,7 +144,7 @@ class PerExampleClipper::Impl {
     pass.measure(values);
 
     const at::NoGradGuard no_grad;
-    chunk.clip(bounds_);
+    chunk.clip(bounds_, joint_);
     pass.add_weighted();
     record(chunk, first, total);
     total.loss += at::where(at::isfinite(values), values, at::zeros({})).sum(at::kDouble).item<double>();
@@ -161,6 +162,7 @@ class PerExampleClipper::Impl {
   models::Model& model_;
   at::Tensor gradient_;
   int64_t micro_batch_;
+  bool joint_;
   std::vector<double> bounds_;
   ClippedLayers layers_;
   std::optional<RehearsalPass> rehearsal_;

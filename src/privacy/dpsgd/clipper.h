@@ -41,6 +41,7 @@ struct ClipGroup {
 struct ClipOptions {
   double bound = 0.0;                      // C of all parameters jointly; not used if there are groups
   std::vector<ClipGroup> groups = {};      // every clipped parameter must be in exactly one
+  bool joint = false;                      // one factor for all groups: Σ (norm_g/bound_g)² ≤ 1 for every example
   bool shared_only = false;                // leave personal parameters and their gradients alone
   std::vector<std::string> left_out = {};  // parameters, by name, that are not clipped: their gradients are zero
   int64_t micro_batch = 0;  // examples per pass; 0 = chosen by suggested_micro_batch. Bounds memory, not results.

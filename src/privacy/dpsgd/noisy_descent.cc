@@ -75,6 +75,10 @@ double RecordRates::mean() const {
   return std::inner_product(rates.begin(), rates.end(), shares.begin(), 0.0);
 }
 
+bool DescentPlan::bounds_layers_together() const {
+  return !layers.empty() && std::all_of(layers.begin(), layers.end(), [](const auto& l) { return l.weight == 0; });
+}
+
 int64_t DescentPlan::steps() const {
   return epochs * steps_per_epoch(*this);
 }
@@ -104,6 +108,7 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
                         sum_sensitivity(plan.layers[i].clip, adjacency)});
       weights.push_back(plan.layers[i].weight);
     }
+    if (plan.bounds_layers_together()) return GroupwiseGaussian::joint(plan.noise_multiplier, std::move(groups));
     return GroupwiseGaussian::calibrated(plan.noise_multiplier, std::move(groups), std::move(weights));
   }
   std::vector<Group> groups = {{kGradient, 1, flat_.gradient().numel(), sum_sensitivity(clip, adjacency)}};
@@ -132,7 +137,7 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   std::vector<bool> chosen;
   for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
   if (clipper_ && chosen == clipped_) return;
-  ClipOptions options{.bound = plan.clip};
+  ClipOptions options{.bound = plan.clip, .joint = plan.bounds_layers_together()};
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
@@ -219,7 +224,8 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const 
       if (plan.quantile) {
         values.push_back({gaussian.groups().back().name, norm_statistic(*plan.quantile, norms, clip)});
       }
-      Bounded bounded = Access::bounded(values, gaussian.groups(), Norm::kL2);
+      Bounded bounded =
+          Access::bounded(values, gaussian.groups(), plan.bounds_layers_together() ? Norm::kJoint : Norm::kL2);
       gaussian.perturb(bounded, noise);
       flat_.gradient().div_(plan.expected_batch());
       update();

@@ -44,7 +44,9 @@ struct RecordRates {
 // A layer's own bound, and its share of the budget relative to other layers'.
 struct LayerShare {
   double clip = 0;  // 0: the layer is neither trained nor released
-  double weight = 0;
+  double weight = 0;  // 0 in all layers: they are bounded together, Σ (norm_j/clip_j)² ≤ 1, and each has noise z·clip_j
+
+  double step = 1;  // what the layer's noisy gradient is multiplied by before the optimiser sees it
 
   bool chosen() const { return clip > 0; }
 };
@@ -66,6 +68,7 @@ struct DescentPlan {
   Neighbours neighbours;
   NamedTensors declared = {};  // public values that travel with the release
 
+  bool bounds_layers_together() const;
   int64_t steps() const;    // in all
   int64_t touches() const;  // of one record, at most (at `rate`)
   double expected_batch() const;

@@ -19,6 +19,12 @@ constexpr double kRounding = 1.0 + 0x1p-10;
 // The most that gaussian_grid adds, and a little for the rounding of these very products.
 constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
 
+void check_multiplier(double noise_multiplier) {
+  if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {
+    fail_user("the noise multiplier is {}; it must be a positive number", noise_multiplier);
+  }
+}
+
 bool is_noised(const Group& group) {
   return group.coordinates > 0 && group.sensitivity > 0;
 }
@@ -36,9 +42,7 @@ std::vector<double> least_energy_weights(const std::vector<Group>& groups) {
 
 GroupwiseGaussian GroupwiseGaussian::calibrated(double noise_multiplier, std::vector<Group> groups,
                                                 std::vector<double> weights) {
-  if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {
-    fail_user("the noise multiplier is {}; it must be a positive number", noise_multiplier);
-  }
+  check_multiplier(noise_multiplier);
   if (weights.empty()) weights = least_energy_weights(groups);
   SOTTO_INVARIANT(weights.size() == groups.size());
   double total = 0;
@@ -60,13 +64,24 @@ GroupwiseGaussian GroupwiseGaussian::calibrated(double noise_multiplier, std::ve
   return mechanism;
 }
 
+// Grid and rounding move group g by up to η·Δ_g more, all groups at once: (x_g + η)_g has norm ≤ 1 + η√groups.
+GroupwiseGaussian GroupwiseGaussian::joint(double noise_multiplier, std::vector<Group> groups) {
+  check_multiplier(noise_multiplier);
+  const double extra = (kRounding * kGridShare - 1) * std::sqrt(static_cast<double>(groups.size()));
+  std::vector<double> stddevs;
+  for (const Group& group : groups) stddevs.push_back(noise_multiplier * group.sensitivity * (1 + extra));
+  GroupwiseGaussian mechanism(std::move(groups), stddevs, Norm::kJoint);
+  mechanism.asked_ = noise_multiplier;
+  return mechanism;
+}
+
 GroupwiseGaussian GroupwiseGaussian::with_stddevs(std::vector<Group> groups, std::vector<double> stddevs) {
   SOTTO_INVARIANT(stddevs.size() == groups.size());
   return GroupwiseGaussian(std::move(groups), stddevs);
 }
 
-GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs)
-    : groups_(std::move(groups)) {
+GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs, Norm norm)
+    : groups_(std::move(groups)), norm_(norm) {
   bool any = false;
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
@@ -90,11 +105,22 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
 
 double GroupwiseGaussian::noise_multiplier() const {
   if (!bare_.empty()) return 0;
+  if (norm_ == Norm::kJoint) return joint_multiplier();
   double inverse_square = 0;
   for (const GroupNoise& noise : noises_) {
     if (noise.stddev > 0) inverse_square += std::pow(noise.sensitivity / noise.stddev, 2);
   }
   return std::min(asked_, 1 / std::sqrt(inverse_square));
+}
+
+double GroupwiseGaussian::joint_multiplier() const {
+  double worst = 0, share = 0;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (noises_[g].stddev == 0) continue;
+    worst = std::max(worst, groups_[g].sensitivity / noises_[g].stddev);
+    share = std::max(share, noises_[g].sensitivity / groups_[g].sensitivity - 1);
+  }
+  return std::min(asked_, 1 / (worst * (1 + share * std::sqrt(static_cast<double>(groups_.size())))));
 }
 
 int64_t GroupwiseGaussian::coordinates() const {
@@ -152,7 +178,7 @@ Event GroupwiseGaussian::event(const ReleaseContext& context, const Neighbours& 
 }
 
 void GroupwiseGaussian::perturb(Bounded& bounded, NoiseSource& source) const {
-  SOTTO_INVARIANT(bounded.groups() == groups_ && bounded.norm() == Norm::kL2);
+  SOTTO_INVARIANT(bounded.groups() == groups_ && bounded.norm() == norm_);
   NamedTensors& values = Access::values(bounded);
   size_t next = 0;
   for (size_t g = 0; g < groups_.size(); ++g) {

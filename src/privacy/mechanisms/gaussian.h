@@ -3,6 +3,9 @@
 // If one change moves group g by at most Δ_g and its noise has standard deviation s_g per coordinate, the whole release
 // costs exactly what one Gaussian of multiplier z costs, 1/z² = Σ_g (Δ_g/s_g)². One group is the plain Gaussian.
 //
+// Where the groups are bounded together (Norm::kJoint), noise s_g = z·Δ_g in every group costs z: then a change that
+// moves one group leaves less for the others.
+//
 // Values and noise live on a grid per group (see noise/grid.h), for which Δ_g is charged; a further 1/1024 of Δ_g
 // covers the rounding of sums that were computed in floats.
 #pragma once
@@ -23,6 +26,8 @@ class GroupwiseGaussian {
   // spend nothing. A multiplier or weight that is not positive, or no group at all, is a UserError.
   static GroupwiseGaussian calibrated(double noise_multiplier, std::vector<Group> groups,
                                       std::vector<double> weights = {});
+  // For groups that are bounded together: s_g = z·Δ_g.
+  static GroupwiseGaussian joint(double noise_multiplier, std::vector<Group> groups);
   // With the noise a paper prints, whatever it proves. Groups of standard deviation 0 are released as they are, and
   // then the event says that nothing is proven.
   static GroupwiseGaussian with_stddevs(std::vector<Group> groups, std::vector<double> stddevs);
@@ -53,11 +58,13 @@ class GroupwiseGaussian {
     double sensitivity = 0;  // Δ_g with grid and margin
     NoiseGrid grid;
   };
-  GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs);
+  GroupwiseGaussian(std::vector<Group> groups, const std::vector<double>& stddevs, Norm norm = Norm::kL2);
+  double joint_multiplier() const;
   double reference_sensitivity() const;
   double slack() const;
 
   std::vector<Group> groups_;
+  Norm norm_;
   std::vector<GroupNoise> noises_;
   double asked_ = std::numeric_limits<double>::infinity();
   std::string bare_ = {};  // a group that should have noise and has none
