@@ -84,6 +84,49 @@ TEST(GroupwiseGaussian, EachGroupGetsItsOwnNoiseIndependently) {
   EXPECT_LT(std::abs(correlation), 4.0 / std::sqrt(60.0 * 500.0));
 }
 
+// Whatever direction a change takes, as far as the joint bound lets it, it costs no more than the multiplier asked for.
+TEST(GroupwiseGaussian, GroupsBoundedTogetherCostOneMultiplier) {
+  for (const size_t count : {1U, 3U, 300U}) {
+    std::vector<Group> groups;
+    for (size_t g = 0; g < count; ++g) {
+      groups.push_back(
+          {fmt::format("{}", g), 1, 1 + static_cast<int64_t>(g * g), 0.01 * static_cast<double>(1 + g % 7)});
+    }
+    const auto mechanism = GroupwiseGaussian::joint(2.5, groups);
+    EXPECT_EQ(mechanism.noise_multiplier(), 2.5);
+    RandomStream stream(1, "directions");
+    for (int direction = 0; direction < 200; ++direction) {
+      std::vector<double> part(count);
+      double square = 0;
+      for (double& x : part) {
+        x = direction < 100 ? std::abs(stream.normal()) : (stream.uniform() < 0.1 ? 1.0 : 0.0);
+        square += x * x;
+      }
+      double cost = 0;
+      for (size_t g = 0; g < count; ++g) {
+        const double moved = square > 0 ? part[g] / std::sqrt(square) * groups[g].sensitivity : 0;
+        cost += std::pow(moved / mechanism.noise_stddev(g), 2);
+      }
+      EXPECT_LE(cost, 1 / (2.5 * 2.5));
+    }
+    for (size_t g = 0; g < count; ++g) {
+      EXPECT_NEAR(mechanism.noise_stddev(g) / (2.5 * groups[g].sensitivity), 1, 0.05) << "and hardly less";
+    }
+  }
+  EXPECT_THROW(GroupwiseGaussian::joint(0, {{"g", 1, 1, 1.0}}), UserError);
+}
+
+TEST(GroupwiseGaussian, AGroupWithoutNoiseProvesNothing) {
+  const auto mechanism = GroupwiseGaussian::with_stddevs({{"a", 1, 10, 1.0}, {"b", 1, 10, 1.0}}, {1.0, 0.0});
+  Ledger ledger;
+  const Event event = mechanism.event({.ledger = ledger}, {}, "model", "server");
+  EXPECT_EQ(mechanism.noise_multiplier(), 0);
+  EXPECT_EQ(event.why_unproven, "'b' is released without noise");
+  Tally tally;
+  tally.add(event);
+  EXPECT_EQ(tally.proven(1e-3), std::numeric_limits<double>::infinity());
+}
+
 TEST(GroupwiseGaussian, PaperNoiseIsChargedForWhatItIs) {
   const auto mechanism = GroupwiseGaussian::with_stddevs({{"a", 1, 10, 2.0}, {"b", 1, 10, 1.0}}, {2.0, 2.0});
   EXPECT_NEAR(mechanism.noise_multiplier(), 1 / std::sqrt(1.0 + 0.25), 0.003);

@@ -76,6 +76,51 @@ TEST(Clipper, GroupsAreBoundedApart) {
   EXPECT_TRUE(at::allclose(result.norms, norms, 1e-5));
 }
 
+// One factor for all groups, each measured by its own bound; against one example at a time.
+TEST(Clipper, GroupsCanBeBoundedTogether) {
+  config::ModelOptions options;
+  options.name = "mlp";
+  options.hidden = {7};
+  Case c = make_case(options, {{5}, 3}, 40);
+  c.x.narrow(0, 0, 3).mul_(1e4);
+  const at::Tensor gradients = gradients_one_by_one(c).to(at::kDouble);
+  const int64_t first = 5 * 7 + 7, all = gradients.size(1);
+  const double bounds[] = {0.3, 0.05};
+  at::Tensor relative = gradients.clone();
+  relative.narrow(1, 0, first).div_(bounds[0]);
+  relative.narrow(1, first, all - first).div_(bounds[1]);
+  const at::Tensor norms = relative.norm(2, 1);
+  const at::Tensor expected = (gradients * norms.clamp_min(1).reciprocal().unsqueeze(1)).sum(0);
+  ASSERT_GT((norms > 1).sum().item<int64_t>(), 5);
+  PerExampleClipper clipper(*c.model, c.flat, {.groups = {{{"fc1"}, bounds[0]}, {{"head"}, bounds[1]}}, .joint = true});
+  const ClippedSum sum = clipper.sum(c.x, c.y);
+  EXPECT_LT((c.flat.gradient().to(at::kDouble) - expected).norm().item<double>(),
+            1e-5 * expected.norm().item<double>());
+  EXPECT_EQ(sum.clipped, (norms > 1).sum().item<int64_t>());
+  // Every example on its own stays within the joint bound.
+  for (int64_t i = 0; i < 40; ++i) {
+    clipper.sum(c.x.narrow(0, i, 1), c.y.narrow(0, i, 1));
+    const at::Tensor own = c.flat.gradient().to(at::kDouble);
+    const double square = std::pow(own.narrow(0, 0, first).norm().item<double>() / bounds[0], 2) +
+                          std::pow(own.narrow(0, first, all - first).norm().item<double>() / bounds[1], 2);
+    EXPECT_LE(square, 1.0) << i;
+  }
+}
+
+TEST(Clipper, ParametersThatAreLeftOutHaveNoGradientAndDoNotCount) {
+  config::ModelOptions options;
+  options.name = "mlp";
+  options.hidden = {7};
+  Case c = make_case(options, {{5}, 3}, 10);
+  const at::Tensor gradients = gradients_one_by_one(c);
+  const int64_t first = 5 * 7 + 7, rest = gradients.size(1) - first;
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 0.1, .left_out = {"fc1.weight", "fc1.bias"}});
+  clipper.sum(c.x, c.y);
+  EXPECT_EQ(c.flat.gradient().narrow(0, 0, first).abs().max().item<double>(), 0);
+  const at::Tensor expected = clipped_sum(gradients.narrow(1, first, rest), 0.1);
+  EXPECT_LT(length_of(c.flat.gradient().narrow(0, first, rest) - expected), 1e-5);
+}
+
 TEST(Clipper, GroupsMustCoverEveryParameterOnce) {
   Case c = make_case(small_mlp(), kSmall, 1);
   const auto with = [&](std::vector<ClipGroup> groups) {

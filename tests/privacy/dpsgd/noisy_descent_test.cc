@@ -89,6 +89,41 @@ TEST_F(Descent, StepsWithoutRecordsGetTheirNoiseAllTheSame) {
   }
 }
 
+// Layers with bounds of their own: pure noise of the level each was given; a layer that is not chosen stays.
+TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
+  RandomStream init(1, "init");
+  config::ModelOptions options;
+  options.name = "mlp";
+  options.hidden = {40, 30};
+  const auto model = models::make_model(options, {{5}, 3}, init);
+  const models::FlatParameters flat(*model);
+  plan_.neighbours.adjacency = Adjacency::kAddRemove;
+  plan_.epochs = 20;
+  int64_t round = 0;
+  for (const bool together : {true, false}) {
+    plan_.layers = {{.clip = 0.5, .weight = together ? 0 : 0.8}, {}, {.clip = 2.0, .weight = together ? 0 : 0.2}};
+    flat.values().zero_();
+    const ReleaseContext context{.ledger = ledger_, .round = ++round, .client = 0, .seed = 5};
+    NoisyDescent descent(*model, flat);
+    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_,
+                                    at::empty({0}, at::kLong), context, [&] { flat.values().add_(flat.gradient()); });
+    EXPECT_EQ(result.release.values().size(), 4U) << "weight and bias of two layers";
+    const auto layers = models::trainable_layers(*model);
+    ASSERT_EQ(layers.size(), 3U);
+    double energy = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      const double found = layers[i].parameters[0].value.square().mean().sqrt().item<double>();
+      const double bound = plan_.layers[i].clip / (together ? 1 : std::sqrt(std::max(plan_.layers[i].weight, 1e-9)));
+      const double expected = bound / plan_.expected_batch() * std::sqrt(static_cast<double>(plan_.steps()));
+      const auto count = static_cast<double>(layers[i].parameters[0].value.numel());
+      EXPECT_NEAR(found, expected, expected * 5 / std::sqrt(2 * count)) << layers[i].name;
+      energy += static_cast<double>(layers[i].coordinates()) * std::pow(bound / plan_.expected_batch(), 2);
+    }
+    EXPECT_NEAR(descent.noise_norm(plan_) / std::sqrt(energy), 1, 0.01);
+    EXPECT_EQ(descent.event(plan_, context, "model").noise / descent.event(plan_, context, "model").sensitivity, 1.0);
+  }
+}
+
 TEST_F(Descent, CountsTouchesNotSteps) {
   const NoisyDescent descent(*model_, flat_);
   const ReleaseContext context{.ledger = ledger_};
