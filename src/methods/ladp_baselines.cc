@@ -8,8 +8,6 @@
 namespace sotto::methods {
 namespace {
 
-using Tracking = privacy::QuantileOptions::Tracking;
-
 NoisyTraining read_clip(config::Section& section) {
   NoisyTraining o;
   o.clip = section.number("clip", o.clip, config::kPositive);
@@ -17,10 +15,9 @@ NoisyTraining read_clip(config::Section& section) {
   return o;
 }
 
-NoisyTraining read_quantile(config::Section& section, Tracking tracking) {
+NoisyTraining read_quantile(config::Section& section) {
   NoisyTraining o = read_clip(section);
   o.quantile = privacy::read_quantile_options(section);
-  o.quantile->tracking = tracking;
   return o;
 }
 
@@ -70,10 +67,9 @@ MethodEntry dpa_ldp_style() {
 }
 
 MethodEntry sensitive_dp_style() {
-  return noisy_training(
-      "sensitive-dp-style", "DP-SGD at the clients; a round's bound is a private quantile of the last cohort's norms",
-      "after Xue et al., IEEE TIFS 2023",
-      [](config::Section& section) { return read_quantile(section, Tracking::kHistogram); }, PaperVariant::kNone);
+  return noisy_training("sensitive-dp-style",
+                        "DP-SGD at the clients; the bound follows a private quantile of gradients' norms",
+                        "after Xue et al., IEEE TIFS 2023", read_quantile, PaperVariant::kNone);
 }
 
 MethodEntry adap_ldp_style() {
@@ -81,7 +77,7 @@ MethodEntry adap_ldp_style() {
       "adap-ldp-style", "DP-SGD at the clients; the bound follows a private quantile, and noise decays",
       "after Yue et al., IEEE TMC 2025",
       [](config::Section& section) {
-        NoisyTraining o = read_quantile(section, Tracking::kSteps);
+        NoisyTraining o = read_quantile(section);
         read_decay(section, o);
         return o;
       },

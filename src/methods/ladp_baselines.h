@@ -3,8 +3,8 @@
 // Full DP is printed. Of the others no formula is, hence "-style"; with x from 0 to 1 over a client's participations:
 //   time-varying-dp-style   z ∝ decay^x
 //   dpa-ldp-style           1/z² ∝ x^growth
-//   sensitive-dp-style      the bound is a private quantile of the last cohort's gradients' norms
-//   adap-ldp-style          the bound follows a private quantile step by step, and z ∝ decay^x
+//   sensitive-dp-style      C ← C·exp(-η(b - quantile)) after every step, b the noisy share of norms below C
+//   adap-ldp-style          the same, and z ∝ decay^x
 #pragma once
 
 #include "methods/method.h"

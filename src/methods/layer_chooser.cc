@@ -1,5 +1,6 @@
 #include "methods/layer_chooser.h"
 
+#include "methods/options.h"
 #include "methods/softmax_kl.h"
 
 #include <ATen/ATen.h>
@@ -52,8 +53,7 @@ bool LayerChooser::choose(const Broadcast& broadcast, const privacy::PrivateStat
     facts_[i].norm = std::sqrt(square);
     facts_[i].estimate = known.defined() ? known.data_ptr<double>()[i] : rule_.kl_bound;
   }
-  const auto& federation = context_.spec.federation;
-  const auto cohort = static_cast<double>(federation.cohort == 0 ? context_.spec.data.clients : federation.cohort);
+  const auto cohort = static_cast<double>(expected_cohort(context_.spec));
   const double noise = plan.noise_multiplier * privacy::sum_sensitivity(1.0, plan.neighbours.adjacency) /
                        (plan.expected_batch() * std::sqrt(cohort));
   plan.layers = deal_layers(rule_, facts_, plan.clip, noise);
@@ -72,9 +72,7 @@ NamedTensors LayerChooser::estimates(const NamedTensors& released) const {
       own.push_back(sent.reshape({-1}));
       global.push_back(known.reshape({-1}));
     }
-    values[static_cast<int64_t>(i)] = own.empty() ? facts_[i].estimate
-                                                  : softmax_kl(own.size() == 1 ? own[0] : at::cat(own),
-                                                               global.size() == 1 ? global[0] : at::cat(global));
+    values[static_cast<int64_t>(i)] = own.empty() ? facts_[i].estimate : softmax_kl(at::cat(own), at::cat(global));
   }
   kept.push_back({kEstimates, values});
   return kept;

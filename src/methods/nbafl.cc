@@ -33,10 +33,6 @@ Options read_options(config::Section& section) {
   return o;
 }
 
-int64_t expected_cohort(const config::RunSpec& spec) {
-  return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
-}
-
 // What holds for every client of a run.
 struct Terms {
   double clip = 0;

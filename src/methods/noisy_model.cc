@@ -202,15 +202,13 @@ ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const 
   const auto mechanism = privacy::GroupwiseGaussian::with_stddevs({{kModel, 1, coordinates, 2 * bound}},
                                                                   {planner.stddev(client.epsilon, coordinates)});
   privacy::Ledger unused;
-  const int64_t cohort =
-      context.spec.federation.cohort == 0 ? context.spec.data.clients : context.spec.federation.cohort;
   return {{.event = planner.event(mechanism, {.ledger = unused}, client.epsilon),
            .how_often = "once per participation",
            .times = client.participations,
            .coordinates = coordinates,
            .bound = bound,
            .noise_stddev = mechanism.noise_stddev(0),
-           .summands = static_cast<double>(cohort * context.spec.rounds)}};
+           .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds)}};
 }
 
 }  // namespace

@@ -42,10 +42,6 @@ double spending_share(const std::function<double(double)>& spending, int64_t par
   return share(participation) * static_cast<double>(participations) / total;
 }
 
-int64_t expected_cohort(const config::RunSpec& spec) {
-  return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
-}
-
 std::string layer_names(const models::Model& model) {
   std::vector<std::string> names;
   for (const auto& layer : models::trainable_layers(model)) names.push_back(layer.name);
@@ -226,13 +222,15 @@ ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const 
   privacy::Event event = noisy.event(descent, {.ledger = unused}, kModel);
   event.claim = first.claim;
   const int64_t trained = noisy.coordinates(descent);
-  return {{.event = event,
-           .how_often = fmt::format("once per participation, after {} noisy steps", descent.steps()),
-           .times = client.participations,
-           .coordinates = trained,
-           .bound = descent.clip,
-           .noise_stddev = noisy.noise_norm(descent) / std::sqrt(static_cast<double>(trained)),
-           .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds * descent.steps())}};
+  return {
+      {.event = event,
+       .how_often = fmt::format("once per participation, after {} noisy step{}", descent.steps(),
+                                descent.steps() == 1 ? "" : "s"),
+       .times = client.participations,
+       .coordinates = trained,
+       .bound = descent.clip * descent.expected_batch(),
+       .noise_stddev = noisy.noise_norm(descent) * descent.expected_batch() / std::sqrt(static_cast<double>(trained)),
+       .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds * descent.steps())}};
 }
 
 }  // namespace
