@@ -1,6 +1,6 @@
 #include "artifacts/event_records.h"
 
-#include "support/event_reader.h"
+#include "../support/event_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ json round_line() {
 
 TEST(EventRecords, HoldWhatTheRoundHolds) {
   const json line = round_line();
-  const std::string file = first_event_record(1000) +
-                           round_event_record({.line = line, .wall_time = 1002, .spent = {.claimed = 1, .proven = 2}});
+  const std::string file =
+      first_event_record(1000) + round_event_record({.line = line, .wall_time = 1002, .spent = {1, 2, {}}});
   const auto events = read_events(file);
   ASSERT_EQ(events.size(), 2U);
   EXPECT_EQ(events[0].file_version, "brain.Event:2");
@@ -68,7 +68,7 @@ TEST(EventRecords, AHistogramCountsEveryClientOnce) {
   ASSERT_EQ(histogram.limits.size(), histogram.counts.size());
   double counted = 0;
   for (size_t i = 0; i < histogram.limits.size(); ++i) {
-    if (i > 0) EXPECT_GT(histogram.limits[i], histogram.limits[i - 1]);
+    EXPECT_GT(histogram.limits[i], i == 0 ? 0.0 : histogram.limits[i - 1]);
     counted += histogram.counts[i];
   }
   EXPECT_EQ(counted, 3);
@@ -92,8 +92,8 @@ TEST(EventRecords, NoGuaranteeIsNoPoint) {
   json line = round_line();
   line.erase("evaluation");
   line["train_loss"] = nullptr;
-  const auto event = read_events(
-      round_event_record({.line = line, .wall_time = 1, .spent = {.claimed = kInfinity, .proven = kInfinity}}))[0];
+  const auto event =
+      read_events(round_event_record({.line = line, .wall_time = 1, .spent = {kInfinity, kInfinity, {}}}))[0];
   EXPECT_FALSE(event.scalars.contains("epsilon/proven"));
   EXPECT_FALSE(event.scalars.contains("loss/train"));
   EXPECT_TRUE(event.histograms.empty());

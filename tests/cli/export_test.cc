@@ -1,7 +1,7 @@
 // Runs in the formats of other programs: CSV tables, and TensorBoard's event files.
+#include "../support/event_reader.h"
 #include "data/csv.h"
 #include "program.h"
-#include "support/event_reader.h"
 
 #include <chrono>
 #include <cmath>

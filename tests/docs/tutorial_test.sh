@@ -47,7 +47,7 @@ fi
 # A shown line must have been printed, in this order; a line of … stands for any that were left out. Times and speeds
 # are the machine's own and may be any number, accuracies may differ a little from one processor to the next.
 awk_compare='
-function shape(line) { gsub(/[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/, "#", line); gsub(/[ ]+/, " ", line); gsub(/─+/, "─", line); sub(/ $/, "", line); return line }
+function shape(line) { gsub(/[0-9]+(\.[0-9]+)?(e-?[0-9]+)?/, "#", line); gsub(/[ ]+/, " ", line); gsub(/(─)+/, "─", line); sub(/ $/, "", line); return line }
 function percent(line) { return match(line, /^accuracy +[0-9.]+/) ? substr(line, RSTART + 8, RLENGTH - 8) + 0 : -1 }
 NR == FNR { printed[++lines] = $0; next }
 $0 == "…" || $0 == "" { next }
