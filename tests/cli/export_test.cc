@@ -254,8 +254,8 @@ TEST_F(Export, AnUnfinishedRunHasTablesOfWhatThereIs) {
 TEST_F(Export, WhatToWriteMustBeSaid) {
   ASSERT_EQ(sotto("run config.toml --quiet --out run --set rounds=1").exit_code, 0);
   EXPECT_EQ(sotto("export run").exit_code, 2);
-  EXPECT_EQ(sotto("export run -o model.pt --csv table.csv").exit_code, 2) << "one at a time";
-  EXPECT_FALSE(fs::exists(folder_ / "table.csv"));
+  EXPECT_EQ(sotto("export run -o model.pt --csv both.csv").exit_code, 2) << "one at a time";
+  EXPECT_FALSE(fs::exists(folder_ / "both.csv"));
   expect_user_error("export nowhere --csv -", "not a run directory");
   expect_user_error("export nowhere --tensorboard tb", "not a run directory");
   expect_user_error("export run --csv - --follow", "belong to --tensorboard");
