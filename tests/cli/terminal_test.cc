@@ -14,7 +14,7 @@ class Terminal : public Program {
  protected:
   Terminal() {
     write("private.toml", "rounds = 4", "",
-          "[federation]\nbatch = 4\nlocal_epochs = 60\n[method]\nname = \"ldp-fedavg\"\n"
+          "[federation]\nbatch = 4\nlocal_epochs = 30\n[method]\nname = \"ldp-fedavg\"\n"
           "[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = \"replace\"\n");
   }
 
@@ -27,8 +27,8 @@ class Terminal : public Program {
     const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
     if (child == 0) {
       const std::string command =
-          fmt::format("cd {} && rm -rf run && exec env -u NO_COLOR {} {} run private.toml --out run", folder_.string(),
-                      environment, SOTTO_PROGRAM);
+          fmt::format("cd {} && rm -rf run && exec env -u NO_COLOR {} {} run private.toml --threads 1 --out run",
+                      folder_.string(), environment, SOTTO_PROGRAM);
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(3);
     }
@@ -102,7 +102,7 @@ TEST_F(Terminal, ColoursAreLeftOutWhereTheyAreNotWanted) {
 }
 
 TEST_F(Terminal, WithoutATerminalThereAreOnlyPlainLines) {
-  const Result result = sotto("run private.toml --out run");
+  const Result result = sotto("run private.toml --threads 1 --out run");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err.find_first_of("\x1b\r"), std::string::npos);
   EXPECT_EQ(result.err.find("█"), std::string::npos);
@@ -113,7 +113,7 @@ TEST_F(Terminal, WithoutATerminalThereAreOnlyPlainLines) {
 }
 
 TEST_F(Terminal, RowsEndAtTheEpsilonOfTheSummary) {
-  const Result result = sotto("run private.toml --out run");
+  const Result result = sotto("run private.toml --threads 1 --out run");
   const std::string proven = fmt::format("{:.4g}", summary("run")["privacy"]["proven_epsilon"]["max"].get<double>());
   std::vector<std::string> rows;
   bool in_table = false;
