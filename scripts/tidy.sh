@@ -16,6 +16,10 @@ flags=(-std=c++20 -Isrc -isystem /usr/include/torch/csrc/api/include -D_GLIBCXX_
 for package in cairo libturbojpeg libutf8proc freetype2; do
   read -ra more < <(pkg-config --cflags "$package") && flags+=("${more[@]}")
 done
+# What the build generates, so that files which include it can be checked before there is a build.
+mkdir -p "$cache/generated"
+protoc --proto_path=src --cpp_out="$cache/generated" src/artifacts/events.proto
+flags+=(-isystem "$cache/generated")
 # clang 14 rejects a few lines of libtorch 1.13 in C++20 mode; nothing of ours depends on them.
 flags+=(-ferror-limit=0)
 

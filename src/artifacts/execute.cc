@@ -36,6 +36,7 @@ class TeeSink : public federation::RunSink {
 std::optional<nlohmann::json> execute(const federation::Setup& setup, const ExecuteOptions& options) {
   RunDirectory directory(options.folder, setup.spec, options.resume);
   privacy::Ledger ledger(directory.ledger_file());
+  if (options.show_ledger) options.show_ledger(ledger);
   const auto states = setup.spec.federation.state == "disk" ? federation::make_disk_store(directory.state_folder())
                                                             : federation::make_memory_store(directory.state_folder());
   TeeSink sink(directory, options.watcher);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 namespace sotto::artifacts {
@@ -16,6 +17,8 @@ struct ExecuteOptions {
   bool resume = false;
   int threads = 1;
   federation::RunSink* watcher = nullptr;  // also told of every round, after it is on disk; may be null
+  // Told of the run's ledger before the first round; it lives until the run ends.
+  std::function<void(const privacy::Ledger&)> show_ledger = {};
 };
 
 // The summary of the finished run, or nothing if it was interrupted and can be resumed.

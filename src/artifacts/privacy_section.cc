@@ -13,7 +13,6 @@ namespace {
 using nlohmann::json;
 using privacy::Guarantee;
 
-// Without [privacy] nothing is noised, and any δ gives the same answer.
 constexpr double kAnyDelta = 1e-5;
 
 // min, median and max, or null if somebody has no finite ε.
@@ -24,10 +23,9 @@ json spread(std::vector<double> values) {
 }
 
 json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {
-  const double delta = spec.privacy ? spec.privacy->delta : kAnyDelta;
   std::vector<double> claimed, proven;
   std::set<std::string> reasons;
-  for (const Guarantee& client : guarantees(ledger, observer, spec.data.clients, delta)) {
+  for (const Guarantee& client : guarantees(ledger, observer, spec.data.clients, accounted_delta(spec))) {
     claimed.push_back(client.claimed);
     proven.push_back(client.proven);
     reasons.insert(client.why_unproven.begin(), client.why_unproven.end());
@@ -42,6 +40,14 @@ json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, co
 }
 
 }  // namespace
+
+std::string declared_observer(const config::RunSpec& spec) {
+  return spec.privacy ? spec.privacy->observer : "server";
+}
+
+double accounted_delta(const config::RunSpec& spec) {
+  return spec.privacy ? spec.privacy->delta : kAnyDelta;
+}
 
 std::vector<Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
                                   double delta) {
@@ -64,8 +70,7 @@ std::vector<Guarantee> guarantees(const privacy::Ledger& ledger, const std::stri
 }
 
 json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {
-  const std::string declared = spec.privacy ? spec.privacy->observer : "server";
-  json section = observer_row(spec, ledger, declared);
+  json section = observer_row(spec, ledger, declared_observer(spec));
   section["delta"] = spec.privacy ? json(spec.privacy->delta) : json(nullptr);
   section["adjacency"] = spec.privacy ? json(spec.privacy->adjacency) : json(nullptr);
   section["unit"] = spec.privacy ? json(spec.privacy->unit) : json(nullptr);

@@ -12,6 +12,11 @@
 
 namespace sotto::artifacts {
 
+// Whom the run promises to protect its clients from, and at which δ. Without [privacy] nothing is noised: the server,
+// and any δ gives the same answer.
+std::string declared_observer(const config::RunSpec& spec);
+double accounted_delta(const config::RunSpec& spec);
+
 // What clients 0 … clients-1 have spent in the eyes of `observer`, at δ.
 std::vector<privacy::Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
                                            double delta);

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/progress.h"
+#include "base/terminal.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -17,8 +18,7 @@ std::atomic<LogLevel> level{LogLevel::kNormal};
 
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    const bool colour = is_interactive() && std::getenv("NO_COLOR") == nullptr;
-    auto created = spdlog::stderr_color_mt("sotto", colour ? spdlog::color_mode::automatic : spdlog::color_mode::never);
+    auto created = spdlog::stderr_color_mt("sotto", spdlog::color_mode::never);
     created->set_pattern("%v");
     return created;
   }();
@@ -50,7 +50,7 @@ void log_line(const std::string& message) {
 
 void log_warning(const std::string& message) {
   const ProgressPause pause;
-  logger().warn("warning: " + message);
+  logger().warn(styled("warning:", Style::kWarning) + " " + message);
 }
 
 }  // namespace sotto

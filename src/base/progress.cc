@@ -1,6 +1,8 @@
 #include "base/progress.h"
 
 #include "base/log.h"
+#include "base/terminal.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +20,15 @@ std::vector<Progress*> living;  // in the order they were made; guarded by `scre
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kPlainLine = std::chrono::seconds(5);
 constexpr auto kGrace = std::chrono::milliseconds(500);
-constexpr int kBarWidth = 24;
+constexpr int kWidestBar = 24;
+constexpr int kNarrowestBar = 8;
+
+std::string bar_of(double fraction, int width) {
+  const int filled = static_cast<int>(fraction * width);
+  std::string bar;
+  for (int i = 0; i < width; ++i) bar += i < filled ? "█" : "░";
+  return bar;
+}
 
 }  // namespace
 
@@ -59,10 +69,12 @@ void Progress::draw() {
     fmt::print(stderr, "{} {}/{} ({:.0f} %), {}{}{}\n", title_, done_, total_, 100 * fraction, left, gap, status_);
     return;
   }
-  std::string bar;
-  const int filled = static_cast<int>(fraction * kBarWidth);
-  for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r\x1b[2K{} {} {}/{}  {}{}{}", title_, bar, done_, total_, left, gap, status_);
+  // A line that wraps could not be erased: the bar gives way first, then the words. The last column stays free.
+  const std::string count = fmt::format(" {}/{}  {}", done_, total_, left);
+  const int room = terminal_width() - 1 - static_cast<int>(display_width(title_ + " " + count + gap + status_));
+  const std::string bar = bar_of(fraction, std::clamp(room, kNarrowestBar, kWidestBar));
+  fmt::print(stderr, "\r\x1b[2K{}",
+             cut_to_width(fmt::format("{} {}{}{}{}", title_, bar, count, gap, status_), terminal_width() - 1));
   std::fflush(stderr);
   visible_ = true;
 }

@@ -1,11 +1,14 @@
 #include "cli/console.h"
 
 #include "base/log.h"
-#include "base/table.h"
+#include "base/terminal.h"
+#include "base/text.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sotto::cli {
 namespace {
@@ -22,6 +25,16 @@ std::string percent(const json& value) {
 
 int64_t clients_per_round(const config::RunSpec& spec) {
   return spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
+}
+
+// ε is worked out for free up to so many seconds, then only while it takes no more than this share of the time.
+constexpr double kFreeSeconds = 0.05;
+constexpr double kShareOfTime = 0.01;
+
+constexpr int kGap = 2;  // columns between the columns of the table
+
+std::string epsilon(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4g}", value) : "∞";
 }
 
 std::string epsilon(const json& value) {
@@ -46,23 +59,85 @@ std::string guarantee(const json& row) {
 }  // namespace
 
 ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done)
-    : progress_("training", (setup.spec.rounds - rounds_done) * clients_per_round(setup.spec)) {}
+    : spec_(setup.spec),
+      rounds_done_(rounds_done),
+      progress_("training", (setup.spec.rounds - rounds_done) * clients_per_round(setup.spec)),
+      spending_(setup.spec) {}
+
+double ConsoleWatcher::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+std::string ConsoleWatcher::time_left(int64_t round) const {
+  const auto done = static_cast<double>(round - rounds_done_);
+  return format_duration(elapsed() / done * static_cast<double>(spec_.rounds - round));
+}
 
 void ConsoleWatcher::client_done(int64_t round, int64_t) {
-  progress_.advance(1, fmt::format("round {}", round));
+  progress_.advance(1, fmt::format("round {}{}", round, spent_text_));
+}
+
+void ConsoleWatcher::update_spent(int64_t round) {
+  spent_.reset();
+  if (ledger_ == nullptr || !spec_.privacy) return;
+  const double begin = elapsed();
+  if (spending_seconds_ > kFreeSeconds + kShareOfTime * begin) return;
+  spending_.advance_to(round, *ledger_);
+  spent_ = spending_.worst();
+  spending_seconds_ += elapsed() - begin;
+  spent_text_ = fmt::format(", ε {}", epsilon(spent_->proven));
+  if (spec_.privacy->budgets.empty()) spent_text_ += fmt::format(" of {:.4g}", spec_.privacy->epsilon);
+}
+
+std::vector<ConsoleWatcher::Column> ConsoleWatcher::columns() const {
+  using Record = federation::RoundRecord;
+  const auto accuracy = [](double federation::Spread::*part) {
+    return [part](const Record& r) { return percent(r.evaluation->over(&federation::ClientScore::accuracy).*part); };
+  };
+  std::vector<Column> all = {
+      {"round", 6, 9, [](const Record& r) { return std::to_string(r.round); }},
+      {"uploads", 7, 2, [](const Record& r) { return std::to_string(r.uploads); }},
+      {"loss", 8, 6, [](const Record& r) { return fmt::format("{:.4f}", r.train_loss); }},
+      {"accuracy %", 10, 9, accuracy(&federation::Spread::mean)},
+      {"± std", 6, 3, accuracy(&federation::Spread::std)},
+      {"worst %", 7, 7, accuracy(&federation::Spread::worst)},
+      {"global %", 8, 5, [](const Record& r) { return percent(r.evaluation->global_accuracy); }}};
+  if (ledger_ != nullptr && spec_.privacy) {
+    all.push_back({"claimed ε", 9, 6, [this](const Record&) { return spent_ ? epsilon(spent_->claimed) : "–"; }});
+    all.push_back({"proven ε", 8, 8, [this](const Record&) { return spent_ ? epsilon(spent_->proven) : "–"; }});
+  }
+  all.push_back({"s/round", 7, 4, [](const Record& r) { return fmt::format("{:.2f}", r.seconds); }});
+  all.push_back({"left", 11, 1, [this](const Record& r) { return time_left(r.round); }});
+
+  const auto width = [&] {
+    return std::accumulate(all.begin(), all.end(), -kGap,
+                           [](int sum, const Column& c) { return sum + c.width + kGap; });
+  };
+  const auto less_important = [](const Column& a, const Column& b) { return a.importance < b.importance; };
+  while (is_interactive() && all.size() > 1 && width() >= terminal_width()) {
+    all.erase(std::min_element(all.begin(), all.end(), less_important));
+  }
+  return all;
 }
 
 void ConsoleWatcher::round(const federation::RoundRecord& record) {
+  update_spent(record.round);
   if (!record.evaluation) return;
-  if (!header_printed_) {
-    info("{:>6}  {:>7}  {:>9}  {:>10}  {:>6}  {:>7}  {:>8}  {:>8}", "round", "uploads", "loss", "accuracy %", "± std",
-         "worst %", "global %", "s/round");
-    header_printed_ = true;
+  const auto row = [this](const auto& cell) {
+    std::string text;
+    for (const Column& column : columns_) {
+      const std::string value = cell(column);
+      const auto used = static_cast<int>(display_width(value));
+      text +=
+          std::string(static_cast<size_t>(std::max(0, column.width - used) + (text.empty() ? 0 : kGap)), ' ') + value;
+    }
+    return text;
+  };
+  if (columns_.empty()) {
+    columns_ = columns();
+    info("{}", styled(row([](const Column& column) { return column.title; }), Style::kBold));
   }
-  const federation::Spread accuracy = record.evaluation->over(&federation::ClientScore::accuracy);
-  info("{:>6}  {:>7}  {:>9.4f}  {:>10}  {:>6}  {:>7}  {:>8}  {:>8.2f}", record.round, record.uploads, record.train_loss,
-       percent(accuracy.mean), percent(accuracy.std), percent(accuracy.worst),
-       percent(record.evaluation->global_accuracy), record.seconds);
+  info("{}", row([&](const Column& column) { return column.cell(record); }));
 }
 
 std::string describe_summary(const json& summary) {

@@ -1,11 +1,17 @@
-// A run as it is watched in a terminal: a bar with time left, and a row per evaluated round.
+// A run as it is watched in a terminal: a bar with time left and the ε spent so far, and a row per evaluated round.
 #pragma once
 
+#include "artifacts/spending.h"
 #include "base/progress.h"
 #include "federation/loop.h"
 
-#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace sotto::cli {
 
@@ -14,14 +20,37 @@ class ConsoleWatcher : public federation::RunSink {
   // `rounds_done` were finished before this process started.
   ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done);
 
+  // From now on the bar and the rows show the largest ε of any client so far, where [privacy] is stated. Rows whose ε
+  // would cost the run more than about a hundredth of its time show none.
+  void follow(const privacy::Ledger& ledger) { ledger_ = &ledger; }
+
   void client_done(int64_t round, int64_t client) override;
   void upload(int64_t, int64_t, const privacy::Upload&) override {}
   void round(const federation::RoundRecord& record) override;
   void checkpoint(const federation::Checkpoint&) override {}
 
  private:
+  struct Column {
+    std::string title;
+    int width;
+    int importance;  // where the terminal is too narrow for all, the least important give way
+    std::function<std::string(const federation::RoundRecord&)> cell;
+  };
+  std::vector<Column> columns() const;
+  void update_spent(int64_t round);
+  std::string time_left(int64_t round) const;
+  double elapsed() const;
+
+  const config::RunSpec& spec_;
+  const int64_t rounds_done_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Progress progress_;
-  bool header_printed_ = false;
+  artifacts::Spending spending_;
+  const privacy::Ledger* ledger_ = nullptr;
+  std::optional<privacy::Guarantee> spent_;  // after the last round, if known
+  std::string spent_text_;                   // behind the bar
+  double spending_seconds_ = 0;              // taken by the computation of ε
+  std::vector<Column> columns_;              // chosen when the first row is printed
 };
 
 // The figures of a summary.json as a few aligned lines.

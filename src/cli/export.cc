@@ -1,22 +1,38 @@
-// sotto export: a trained model as a file that other programs read.
+// sotto export: a trained model, or a run's figures, as files that other programs read.
+#include "artifacts/csv_tables.h"
+#include "artifacts/event_export.h"
 #include "artifacts/trained_model.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
 #include "base/safetensors.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/run_config.h"
 #include "models/weights.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
 namespace sotto::cli {
 namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(300);
 
 struct ExportOptions {
   std::string run;
   int64_t client = -1;
-  std::string out;
+  std::string out;          // one of these three
+  std::string csv;          // a file, or - for standard output
+  std::string tensorboard;  // a folder
+  std::string table = "clients";
+  bool per_client = false;
+  bool follow = false;
   OutputOptions output;
 };
 
@@ -46,18 +62,89 @@ void export_model(const ExportOptions& options) {
   }
 }
 
+void export_csv(const ExportOptions& options) {
+  const artifacts::RunReader run(options.run);
+  const config::RunSpec spec = load_spec({.config = options.run, .overrides = {}});
+  const artifacts::CsvTable table = options.table == "clients"  ? artifacts::clients_csv(run, spec)
+                                    : options.table == "rounds" ? artifacts::rounds_csv(run, spec)
+                                                                : artifacts::ledger_csv(run);
+  if (options.csv == "-") {
+    fmt::print("{}", table.text);
+    std::fflush(stdout);
+    return;
+  }
+  write_file_atomically(options.csv, table.text);
+  if (options.output.json) {
+    print_json({{"file", options.csv}, {"table", options.table}, {"rows", table.rows}});
+  } else {
+    print_text(fmt::format("{}: the table of {}, {} rows\n", options.csv, options.table, table.rows));
+  }
+}
+
+void export_events(const ExportOptions& options) {
+  const artifacts::RunReader run(options.run);
+  artifacts::EventExport events(run, load_spec({.config = options.run, .overrides = {}}), options.tensorboard,
+                                options.per_client);
+  if (options.follow) {
+    catch_interrupts();
+    info("following {} until it is finished", options.run);
+  }
+  for (bool finished = !options.follow; !finished;) {
+    finished = run.summary().has_value();
+    events.update();
+    if (finished) break;
+    if (interrupted()) {
+      throw Interrupted(fmt::format("stopped after round {}; the same command goes on from there", events.rounds()));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  events.update();
+  if (options.output.json) {
+    print_json({{"file", events.file().string()}, {"rounds", events.rounds()}});
+  } else {
+    print_text(fmt::format("{}: {} rounds; look at them with: tensorboard --logdir {}\n", events.file().string(),
+                           events.rounds(), options.tensorboard));
+  }
+}
+
+void export_run(const ExportOptions& options) {
+  const bool events = !options.tensorboard.empty();
+  if ((options.follow || options.per_client) && !events) {
+    fail_user("--follow and --per-client belong to --tensorboard");
+  }
+  if (events) {
+    export_events(options);
+  } else if (!options.csv.empty()) {
+    export_csv(options);
+  } else {
+    export_model(options);
+  }
+}
+
 }  // namespace
 
 void add_export(CLI::App& program) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
-      program.add_subcommand("export", "Write a trained model as a PyTorch state dict or safetensors file");
+      program.add_subcommand("export", "Write a trained model, a run's figures as CSV, or event files for TensorBoard");
   command->add_option("RUN", options->run, "A run directory")->required();
+  CLI::Option_group* what = command->add_option_group("What to write (one of)");
+  what->add_option("--out,-o", options->out, "The model: NAME.pt (PyTorch state dict) or NAME.safetensors");
+  what->add_option("--csv", options->csv, "A table of the run: a file, or - for standard output");
+  what->add_option("--tensorboard", options->tensorboard, "A folder for the run's event file");
+  what->require_option(1);
   command->add_option("--client", options->client, "This client's model (default: the global one)");
-  command->add_option("--out,-o", options->out, "The file: NAME.pt or NAME.safetensors")->required();
+  command->add_option("--table", options->table, "Which table --csv writes: clients, rounds or ledger")
+      ->check(CLI::IsMember({"clients", "rounds", "ledger"}))
+      ->capture_default_str();
+  command->add_flag("--per-client", options->per_client, "Events for each client too, besides their histogram");
+  command->add_flag("--follow", options->follow, "Go on adding events until the run is finished");
   add_output_options(*command, options->output, "Print what was written as JSON");
-  add_example(*command, "sotto export runs/first -o model.pt");
-  command->callback([options] { export_model(*options); });
+  add_example(*command,
+              "sotto export runs/first -o model.pt\n"
+              "  sotto export runs/first --csv clients.csv\n"
+              "  sotto export runs/first --tensorboard events/first --follow");
+  command->callback([options] { export_run(*options); });
 }
 
 }  // namespace sotto::cli

@@ -49,8 +49,11 @@ void run(const RunOptions& options) {
   std::optional<nlohmann::json> summary;
   {
     ConsoleWatcher watcher(setup, done);
-    summary = artifacts::execute(setup,
-                                 {.folder = folder, .resume = options.resume, .threads = threads, .watcher = &watcher});
+    summary = artifacts::execute(setup, {.folder = folder,
+                                         .resume = options.resume,
+                                         .threads = threads,
+                                         .watcher = &watcher,
+                                         .show_ledger = [&](const auto& ledger) { watcher.follow(ledger); }});
   }
   if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
   report::write_partition_picture(folder / "partition.png", summarise_partition(setup));

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace sotto::privacy {
 namespace {
@@ -234,6 +235,8 @@ void Ledger::load() {
     fail_user("the ledger {} was written by another version of Sotto (format {}, this one reads {})", name_,
               version.integer(0), kVersion);
   }
+  // In one view of the file: a writer may commit between two queries.
+  execute("BEGIN");
   const Statement count(database_, "SELECT COUNT(*), MAX(id), MAX(time) FROM releases");
   count.next();
   rows_ = count.integer(0);
@@ -255,6 +258,7 @@ void Ledger::load() {
       if (is_seen_by(event, terms_->observer)) spent_[event.client].add(event);
     }
   }
+  execute("COMMIT");
 }
 
 Ledger::~Ledger() {
@@ -407,8 +411,16 @@ void Ledger::commit() {
 }
 
 std::vector<Event> Ledger::events() const {
+  return events(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+}
+
+std::vector<Event> Ledger::events(int64_t first_round, int64_t last_round) const {
   const std::lock_guard lock(mutex_);
-  const Statement query(database_, fmt::format("SELECT {} FROM releases ORDER BY round, client, id", kColumns));
+  const Statement query(
+      database_,
+      fmt::format("SELECT {} FROM releases WHERE round BETWEEN ?1 AND ?2 ORDER BY round, client, id", kColumns));
+  query.bind(1, first_round);
+  query.bind(2, last_round);
   std::vector<Event> rows;
   while (query.next()) rows.push_back(query.event());
   return rows;

@@ -56,6 +56,8 @@ class Ledger {
   void commit();
 
   std::vector<Event> events() const;
+  // Only those of rounds first … last: cheap however long the ledger is.
+  std::vector<Event> events(int64_t first_round, int64_t last_round) const;
   // The distinct kinds of release, whoever made them and when: only observer, what, mechanism and why_unproven are set.
   std::vector<Event> kinds() const;
   // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own
