@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 namespace sotto::report {
 namespace {
@@ -63,6 +65,7 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
   std::vector<std::string> parts;
   const auto add = [&](const std::string& key) {
     const auto found = settings.find(key);
+    if (found == settings.end() && is_epsilon(key)) return;
     const std::string value = found == settings.end() ? "none" : found->second;
     const bool speaks_for_itself =
         key == "method.name" || key == "method.variant" || key == "data.name" || key == "model.name";
@@ -148,8 +151,21 @@ json compare(const std::vector<json>& documents, const std::vector<config::RunSp
     }
     members[place].push_back(run);
   }
+  // Methods together, by rising ε.
+  std::vector<size_t> order(members.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto rank = [&](size_t group) {
+    const config::RunSpec& spec = specs[members[group].front()];
+    return std::tuple(spec.method, spec.variant, spec.privacy ? spec.privacy->epsilon : 0.0);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
+  std::vector<std::vector<size_t>> sorted_members;
   std::vector<std::map<std::string, std::string>> settings;
-  for (const json& flat : flats) settings.push_back(settings_of(flat));
+  for (const size_t group : order) {
+    sorted_members.push_back(members[group]);
+    settings.push_back(settings_of(flats[group]));
+  }
+  members = std::move(sorted_members);
   const std::set<std::string> keys = telling_keys(settings);
   std::set<std::string> without_epsilon;
   for (const std::string& key : keys) {

@@ -98,11 +98,6 @@ function draw(self: Chart) {
   self.drawn.setOption(withDefaults(self.spec.option(now), now), { notMerge: true });
 }
 
-export function redraw(key: string) {
-  const self = charts.get(key);
-  if (self?.drawn) draw(self);
-}
-
 onThemeChange(() => {
   for (const self of charts.values()) if (self.drawn) draw(self);
 });
@@ -123,7 +118,7 @@ function withDefaults(option: any, now: Colours): any {
   return {
     animation: false,
     color: now.palette,
-    textStyle: { fontFamily: 'inherit', color: now.ink },
+    textStyle: { fontFamily: now.font, color: now.ink },
     ...option,
     grid: { left: 58, right: 24, top: option.legend ? 44 : 24, bottom: 48, containLabel: false, ...option.grid },
     xAxis: axis(option.xAxis, now),

@@ -1,5 +1,5 @@
 // Several runs side by side. Runs that differ only in their seed are one group, and the seed is the unit of every test.
-import { bandSeries, kMeasureNames } from './run_view';
+import { bandSeries, kMeasureNames, logAxis, roundAxis } from './run_view';
 import { chart, errorBars } from './charts';
 import { chooser, epsilon, escaped, h, percent, section, significant, table } from './dom';
 import { Comparison, Group, Maybe, PageDocument } from './document';
@@ -74,7 +74,7 @@ function overlay(document: PageDocument, comparison: Comparison, redoAll: () => 
             shown.map((p: any) => `<div class="tip"><span>${p.marker}${escaped(p.seriesName)}</span><b>${percent(p.value[1])} %</b></div>`).join('');
         },
       },
-      xAxis: { type: 'value', name: 'round', nameLocation: 'middle', nameGap: 30, minInterval: 1, min: 'dataMin', max: 'dataMax' },
+      xAxis: roundAxis,
       yAxis: { type: 'value', scale: true, axisLabel: { formatter: (v: number) => `${significant(100 * v, 3)} %` } },
       series: curves.flatMap((curve, i) => {
         const { colour, dash } = style(c, i);
@@ -165,6 +165,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
     series.set(group.series, [...(series.get(group.series) ?? []), { group, x, y, low: y - std, high: y + std }]);
   });
   const lines = [...series.entries()].map(([label, points]) => ({ label, points: points.sort((a, b) => a.x - b.x) }));
+  const xs = lines.flatMap((l) => l.points.map((p) => p.x));
   const note = 'One line per method; bars are ± one standard deviation over seeds. Settings without a finite positive ε are horizontal lines.';
   return chart('compare-frontier', {
     title: `${kMetricNames[name] ?? name} against ε`,
@@ -187,7 +188,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
           return point ? `<div class="tip-head">${escaped(point.group.label)}</div><div class="tip"><span>ε</span><b>${significant(point.x)}</b></div><div class="tip"><span>seeds</span><b>${point.group.seeds.length}</b></div><div class="tip"><span>value</span><b>${text}</b></div>` : escaped(p.seriesName);
         },
       },
-      xAxis: { type: 'log', name: `${which} ε, largest of any client`, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) }, ...span(lines.flatMap((l) => l.points.map((p) => p.x))) },
+      xAxis: { type: 'log', name: `${which} ε, largest of any client`, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) }, ...logAxis(xs) },
       yAxis: { type: 'value', scale: true, axisLabel: { formatter: (v: number) => `${significant(100 * v, 3)} %` } },
       series: [
         ...lines.flatMap((l, i) => {
@@ -202,7 +203,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
           return { name: w.label, type: 'line', data: [], itemStyle: { color: colour }, markLine: { silent: true, symbol: 'none', label: { show: false }, lineStyle: { color: colour, type: 'dashed', width: 1.5 }, data: [{ yAxis: w.y }] } };
         }),
         // Without values of its own a line above draws no axis: this one, unseen, holds the range open.
-        { name: 'range', type: 'line', silent: true, symbol: 'none', lineStyle: { opacity: 0 }, tooltip: { show: false }, data: without.map((w) => [span(lines.flatMap((l) => l.points.map((p) => p.x))).min, w.y]) },
+        { name: 'range', type: 'line', silent: true, symbol: 'none', lineStyle: { opacity: 0 }, tooltip: { show: false }, data: without.map((w) => [logAxis(xs).min, w.y]) },
       ],
     }),
     table: () => ({
@@ -213,10 +214,4 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
       ],
     }),
   });
-}
-
-// A little room on both sides of a logarithmic axis.
-function span(values: number[]): { min: number; max: number } {
-  if (values.length === 0) return { min: 0.1, max: 10 };
-  return { min: Math.min(...values) / 1.3, max: Math.max(...values) * 1.3 };
 }

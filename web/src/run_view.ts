@@ -1,5 +1,5 @@
 // One run: what came out, who got what, what it cost, and how to make it again.
-import { chart, redraw } from './charts';
+import { chart } from './charts';
 import { chooser, clientList, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
 import { Maybe, Measure, Run, SpendingCurve, View } from './document';
 import { Colours } from './theme';
@@ -107,7 +107,10 @@ export function bandSeries(x: number[], low: Maybe[], high: Maybe[], colour: str
   ];
 }
 
-const roundAxis = { type: 'value', name: 'round', nameLocation: 'middle', nameGap: 30, minInterval: 1, min: 'dataMin', max: 'dataMax' };
+export const roundAxis = {
+  type: 'value', name: 'round', nameLocation: 'middle', nameGap: 30, minInterval: 1, max: 'dataMax',
+  min: (range: any) => (range.min < 0.3 * range.max ? 0 : range.min),
+};
 
 function resultSection(run: Run, key: string, redoAll: () => void): HTMLElement {
   const names = Object.keys(run.evaluations.measures);
@@ -271,7 +274,7 @@ function clientSection(run: Run, key: string, redoAll: () => void): HTMLElement 
       series: [
         {
           name: 'accuracy', type: 'bar', barMaxWidth: 36, itemStyle: { color: c.palette[0], borderRadius: [2, 2, 0, 0] }, data: bars.map((b) => b.value),
-          markLine: { silent: true, symbol: 'none', lineStyle: { color: c.ink, type: 'dashed' }, label: { position: 'insideEndTop', color: c.ink, formatter: `mean ${percent(measure.mean[at])} %` }, data: [{ yAxis: measure.mean[at] }] },
+          markLine: { silent: true, symbol: 'none', lineStyle: { color: c.ink, type: 'dashed' }, label: { position: 'insideEndTop', color: c.ink, backgroundColor: c.card, padding: [2, 4], borderRadius: 3, formatter: `mean ${percent(measure.mean[at])} %` }, data: [{ yAxis: measure.mean[at] }] },
         },
       ],
     }),
@@ -284,11 +287,11 @@ function clientSection(run: Run, key: string, redoAll: () => void): HTMLElement 
     describe: domains.map(([name, values]) => `${name}: ${percent(values[at])} %`).join(', '),
     height: Math.max(160, 44 * domains.length + 70),
     option: (c) => ({
-      grid: { left: 130 },
+      grid: { left: 130, right: 64 },
       tooltip: { trigger: 'item', formatter: (p: any) => heading(domains[p.dataIndex][0]) + line('mean over its clients', `${percent(domains[p.dataIndex][1][at])} %`) },
       xAxis: { type: 'value', min: 0, max: 1, axisLabel: { formatter: (v: number) => `${Math.round(100 * v)} %` } },
       yAxis: { type: 'category', inverse: true, data: domains.map(([name]) => name), axisLabel: { width: 110, overflow: 'truncate' } },
-      series: [{ name: 'accuracy', type: 'bar', barMaxWidth: 24, itemStyle: { color: c.palette[2], borderRadius: [0, 2, 2, 0] }, label: { show: true, position: 'insideRight', color: c.card, formatter: (p: any) => `${percent(p.value, 1)} %` }, data: domains.map(([, values]) => values[at]) }],
+      series: [{ name: 'accuracy', type: 'bar', barMaxWidth: 24, itemStyle: { color: c.palette[2], borderRadius: [0, 2, 2, 0] }, label: { show: true, position: 'right', color: c.ink, formatter: (p: any) => `${percent(p.value, 1)} %` }, data: domains.map(([, values]) => values[at]) }],
     }),
     table: () => ({ head: ['domain', 'accuracy %'], rows: domains.map(([name, values]) => [name, percent(values[at])]) }),
   });
@@ -386,13 +389,14 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
             (curve.budget === null ? '' : line('budget', significant(curve.budget)));
         },
       },
-      xAxis: { ...roundAxis, min: 0 },
-      yAxis: { type: 'value', name: 'ε', min: 0, max: (v: any) => niceCeiling(Math.max(v.max, ...budgets)), axisLabel: { formatter: (v: number) => significant(v, 3) } },
+      xAxis: roundAxis,
+      yAxis: { type: 'value', name: 'ε', min: 0, axisLabel: { formatter: (v: number) => significant(v, 3) } },
       series: [
         ...view.curves.flatMap((curve, i) => (finite(curve.proven) ? [step(curve, 'proven', c, i)] : [])),
         ...(claims ? view.curves.flatMap((curve, i) => (finite(curve.claimed) ? [step(curve, 'claimed', c, i)] : [])) : []),
         {
-          name: 'budget', type: 'line', silent: true, data: [],
+          // Unseen points hold the axis open up to the largest budget.
+          name: 'budget', type: 'line', silent: true, symbol: 'none', lineStyle: { opacity: 0 }, data: budgets.map((b) => [x[0], b]),
           markLine: {
             silent: true, symbol: 'none', label: { position: 'insideStartTop', color: c.ink, formatter: (p: any) => `budget ${significant(p.value)}` },
             data: budgets.map((b, i) => ({ yAxis: b, lineStyle: { type: 'dashed', width: 1.5, color: c.palette[i % c.palette.length] } })),
@@ -406,11 +410,6 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
     }),
   });
   return [over, sidesChart(run, key, view)];
-}
-
-function niceCeiling(value: number): number {
-  const unit = 10 ** Math.floor(Math.log10(value)) / 2;
-  return Math.ceil((value * 1.02) / unit) * unit;
 }
 
 // Claimed against proven against audited, for each group of clients.
@@ -470,6 +469,7 @@ function noiseChart(run: Run, key: string): HTMLElement | null {
   if (noise.length === 0) return null;
   const unit = run.privacy.terms?.unit ?? 'record';
   const rows = noise.map((n) => ({ ...n, name: `${n.what}: ${n.group}`, norm: n.stddev.max * Math.sqrt(n.coordinates) }));
+  const scale = logAxis(rows.flatMap((r) => [r.sensitivity.max / 2, r.norm]));
   return chart(`${key}-noise`, {
     title: 'Noise against signal',
     describe: rows.map((r) => `${r.name}: one ${unit} moves at most ${significant(r.sensitivity.max)}, the noise's norm is about ${significant(r.norm)}`).join('; '),
@@ -485,7 +485,7 @@ function noiseChart(run: Run, key: string): HTMLElement | null {
           return heading(r.name) + line(`one ${unit}, at most`, range(r.sensitivity)) + line('noise, one coordinate', range(r.stddev)) + line('coordinates', String(r.coordinates)) + line('noise, norm', significant(r.norm));
         },
       },
-      xAxis: { type: 'log', name: 'norm', nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) } },
+      xAxis: { type: 'log', ...scale, startValue: scale.min, name: 'norm', nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) } },
       yAxis: { type: 'category', inverse: true, data: rows.map((r) => r.name), axisLabel: { width: 130, overflow: 'truncate' } },
       series: [
         { name: `one ${unit}`, type: 'bar', barMaxWidth: 18, itemStyle: { color: c.palette[0] }, data: rows.map((r) => r.sensitivity.max) },
@@ -497,6 +497,15 @@ function noiseChart(run: Run, key: string): HTMLElement | null {
       rows: rows.map((r) => [r.name, r.coordinates, range(r.sensitivity), range(r.stddev), significant(r.norm)]),
     }),
   });
+}
+
+// Whole powers around the values: of two where few, so that an axis has more than two ticks, else of ten.
+export function logAxis(values: number[]): { logBase: number; min: number; max: number } {
+  const [low, high] = values.length ? [Math.min(...values), Math.max(...values)] : [1, 10];
+  const base = high / low > 1000 ? 10 : 2;
+  const power = (v: number, round: (v: number) => number) => base ** round(Math.log(v) / Math.log(base));
+  const [min, max] = [power(low * 0.99, Math.floor), power(high * 1.01, Math.ceil)];
+  return { logBase: base, min, max: max > min ? max : min * base };
 }
 
 function dataSection(run: Run, key: string): HTMLElement | null {
@@ -570,8 +579,8 @@ function curveChart(run: Run, key: string): HTMLElement {
     height: 300,
     option: (c) => ({
       tooltip: { trigger: 'axis', formatter: (p: any) => heading(`${xName} ${significant(p[0].value[0], 3)}`) + line('clipping bound', significant(p[0].value[1], 3)) },
-      xAxis: { type: 'log', name: xName, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (x: number) => significant(x, 2) } },
-      yAxis: { type: 'log', name: 'bound', axisLabel: { formatter: (y: number) => significant(y, 2) } },
+      xAxis: { type: 'log', ...logAxis(v.x), name: xName, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (x: number) => significant(x, 2) } },
+      yAxis: { type: 'log', ...logAxis(v.y), name: 'bound', axisLabel: { formatter: (y: number) => significant(y, 2) } },
       series: [
         { name: 'curve', type: 'line', symbol: 'none', lineStyle: { width: 2.5 }, itemStyle: { color: c.palette[0] }, data: v.x.map((x, i) => [x, v.y[i]]) },
         { name: 'budgets', type: 'scatter', symbolSize: 9, itemStyle: { color: c.palette[1] }, data: points.map((b) => [b.x, b.y]) },
@@ -650,4 +659,3 @@ function reproduceSection(run: Run): HTMLElement {
   );
 }
 
-export { redraw };

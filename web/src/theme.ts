@@ -7,6 +7,7 @@ export interface Colours {
   line: string;
   card: string;
   faint: string;
+  font: string;
   palette: string[];
   ramp: string[]; // from little to much
 }
@@ -71,6 +72,7 @@ export function colours(): Colours {
     line: get('--line'),
     card: get('--card'),
     faint: get('--faint'),
+    font: getComputedStyle(document.body).fontFamily, // by name: a chart measures its words itself
     palette: list('--palette'),
     ramp: list('--ramp'),
   };
