@@ -102,11 +102,13 @@ export function listSection(root: string, entries: Entry[], redo: () => void): H
 }
 
 const boardLike = new Map<string, string>();
+const boards = new Map<string, HTMLElement>(); // what was shown last stays until there is something newer
 
 // Who can still afford how many rounds; priced like this run's own, or like another one's.
 export function boardSection(document: PageDocument, entries: Entry[]): HTMLElement {
   const run = document.runs[0];
-  const body = h('div', { id: 'board' }, h('p', { class: 'note' }, 'Counting …'));
+  const body = boards.get(run.id) ?? h('div', { id: 'board' }, h('p', { class: 'note' }, 'Counting …'));
+  boards.set(run.id, body);
   const others = entries.filter((e) => e.id !== run.id && e.method);
   const show = async () => {
     const like = boardLike.get(run.id) ?? run.id;

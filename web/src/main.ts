@@ -15,10 +15,11 @@ const data = JSON.parse(document.getElementById('data')!.textContent!);
 let shownRun = 0;
 
 // Replaces what is shown; focus and place on the page stay, since a live page does this while somebody reads.
-function show(title: string, header: (Node | string)[], sections: HTMLElement[]) {
+function show(title: string, header: (Node | string)[], build: () => HTMLElement[]) {
   const focused = document.activeElement?.id ?? '';
   const caret = document.activeElement instanceof HTMLInputElement && document.activeElement.type === 'search' ? document.activeElement.selectionStart : null;
   const place = scrollY;
+  const sections = build();
   document.title = title;
   top_.replaceChildren(h('div', { class: 'bar' }, h('div', { class: 'headline' }, ...header), themeButton()), contents(sections));
   main.replaceChildren(...sections);
@@ -66,7 +67,7 @@ function showDocument(doc: PageDocument, extra: (doc: PageDocument) => HTMLEleme
   const header = several
     ? [...(back ? [back] : []), h('h1', {}, `${doc.runs.length} runs`), h('p', {}, `${doc.comparison?.groups.length ?? 1} settings, compared`)]
     : [...(back ? [back] : []), h('h1', {}, run.name, ' ', state(run.state)), h('p', {}, describeRun(run))];
-  show(several ? `Sotto: ${doc.runs.length} runs` : `Sotto: ${run.name}`, header, [
+  show(several ? `Sotto: ${doc.runs.length} runs` : `Sotto: ${run.name}`, header, () => [
     ...compareSections(doc, again),
     overview,
     ...runSections(run, `run-${shownRun}`, again),
@@ -94,7 +95,7 @@ async function live() {
         if (mine !== asked) return;
         entries = answer.runs;
         const redo = () => {
-          if (mine === asked) show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, answer.root)], [listSection(answer.root, entries, redo)]);
+          if (mine === asked) show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, answer.root)], () => [listSection(answer.root, entries, redo)]);
         };
         if (JSON.stringify(entries) !== stamp) redo();
         stamp = JSON.stringify(entries);
