@@ -13,9 +13,6 @@
 #include <cstdio>
 #include <exception>
 
-namespace sotto::cli {
-void add_ui(CLI::App& program);  // TEMPORARY
-}
 namespace {
 
 // CLI11 says only that a command is missing when an unknown one was given.

@@ -68,6 +68,7 @@ std::vector<privacy::Event> events_of(const fs::path& run) {
 
 RunBrowser::RunBrowser(fs::path root) : root_(std::move(root)) {
   artifacts::find_runs(root_);
+  root_ = fs::canonical(root_);
 }
 
 fs::path RunBrowser::folder_of(const std::string& run) const {

@@ -57,7 +57,7 @@ function matches(entry: Entry): boolean {
 }
 
 // The list; `redo` draws it again after a change of the filter.
-export function listSection(root: string, entries: Entry[], redo: () => void): HTMLElement {
+export function listSection(entries: Entry[], redo: () => void): HTMLElement {
   const shown = entries.filter(matches);
   const known = new Set(entries.map((e) => e.id));
   for (const id of selected) if (!known.has(id)) selected.delete(id);
@@ -85,9 +85,9 @@ export function listSection(root: string, entries: Entry[], redo: () => void): H
     e.proven_epsilon === undefined ? '–' : epsilon(e.proven_epsilon),
     e.claimed_epsilon === undefined ? '–' : epsilon(e.claimed_epsilon),
   ]);
-  return section(
-    'runs', 'Runs',
-    h('p', { class: 'note', id: 'run-count' }, `${shown.length} of ${entries.length} runs in ${root}`),
+  return h(
+    'section', { id: 'runs', 'aria-label': 'Runs' },
+    h('p', { class: 'note', id: 'run-count' }, `${shown.length} of ${entries.length} runs`),
     h(
       'div', { class: 'controls' },
       h('label', { class: 'control' }, h('span', {}, 'Filter'), h('input', { id: 'filter', type: 'search', placeholder: 'name, method, data', value: filter.text, oninput: (event: any) => { filter.text = event.target.value; redo(); } })),

@@ -36,7 +36,7 @@ function contents(sections: HTMLElement[]): HTMLElement {
     const title = part.querySelector('h2')?.textContent;
     return title && part.id ? [h('a', { href: `#${part.id}`, onclick: (event: Event) => jump(event, part.id) }, title)] : [];
   });
-  return h('nav', { 'aria-label': 'Contents' }, ...links);
+  return h('nav', { 'aria-label': 'Contents', hidden: links.length < 2 }, ...links);
 }
 
 // The hash of the live page says which runs are open, so that jumping must not change it.
@@ -95,7 +95,7 @@ async function live() {
         if (mine !== asked) return;
         entries = answer.runs;
         const redo = () => {
-          if (mine === asked) show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, answer.root)], () => [listSection(answer.root, entries, redo)]);
+          if (mine === asked) show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, answer.root)], () => [listSection(entries, redo)]);
         };
         if (JSON.stringify(entries) !== stamp) redo();
         stamp = JSON.stringify(entries);

@@ -181,7 +181,7 @@ function resultSection(run: Run, key: string, redoAll: () => void): HTMLElement 
       series: [
         { name: 'mean over clients', type: 'line', z: 5, lineStyle: { width: 3 }, itemStyle: { color: c.palette[0] }, ...symbols(x.length), data: x.map((r, i) => [r, measure.mean[i]]) },
         ...(hasGlobal
-          ? [{ name: 'global model', type: 'line', z: 4, symbol: 'none', lineStyle: { width: 2, type: 'dashed' }, itemStyle: { color: c.palette[1] }, data: x.map((r, i) => [r, measure.global[i]]) }]
+          ? [{ name: 'global model', type: 'line', z: 6, symbol: 'none', lineStyle: { width: 2, type: 'dashed' }, itemStyle: { color: c.palette[1] }, data: x.map((r, i) => [r, measure.global[i]]) }]
           : []),
         ...bandSeries(x, band.low, band.high, c.palette[0], band.name, 'band'),
         ...(focus >= 0
