@@ -16,8 +16,8 @@ using privacy::Tally;
 
 constexpr double kAnyDelta = 1e-5;
 constexpr size_t kMostPoints = 64;
-// A composition of sampled Gaussians takes about 10 ms; all of them together should take seconds.
-constexpr size_t kMostCompositions = 400;
+// A composition of sampled Gaussians takes a few milliseconds; all of them together should take seconds.
+constexpr size_t kMostCompositions = 2000;
 
 json number(double value) {
   return std::isfinite(value) ? json(value) : json(nullptr);
