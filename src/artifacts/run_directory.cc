@@ -1,5 +1,6 @@
 #include "artifacts/run_directory.h"
 
+#include "artifacts/environment.h"
 #include "artifacts/metrics.h"
 #include "artifacts/summary.h"
 #include "base/error.h"
@@ -22,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kConfig = "config.toml";
+constexpr const char* kEnvironment = "environment.json";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kSummary = "summary.json";
 constexpr const char* kLedgerHead = "ledger.head";
@@ -126,6 +128,7 @@ RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool re
     const fs::path fresh = folder_.string() + fmt::format(".{}.tmp", ::getpid());
     make_folder(fresh / "checkpoints");
     write_file_atomically(fresh / kConfig, spec.to_toml());
+    write_file_atomically(fresh / kEnvironment, environment().dump(2) + "\n");
     std::error_code error;
     fs::rename(fresh, folder_, error);
     if (error) {

@@ -1,6 +1,7 @@
 // The run directory: what a run leaves behind.
 //
 //   config.toml              the resolved settings
+//   environment.json         what the run was made with
 //   metrics.jsonl            a line a round
 //   ledger.sqlite            a row a release
 //   ledger.head              the last link of the ledger's chain when the run was finished

@@ -21,5 +21,6 @@ void add_pretrain(CLI::App& program);
 void add_report(CLI::App& program);
 void add_run(CLI::App& program);
 void add_sweep(CLI::App& program);
+void add_ui(CLI::App& program);
 
 }  // namespace sotto::cli

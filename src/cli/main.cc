@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   sotto::cli::add_sweep(program);
   sotto::cli::add_fit(program);
   sotto::cli::add_report(program);
+  sotto::cli::add_ui(program);
   sotto::cli::add_ledger(program);
   sotto::cli::add_predict(program);
   sotto::cli::add_export(program);

@@ -1,12 +1,17 @@
-// sotto report: finished runs side by side.
+// sotto report: runs side by side, as a table or as a page.
 #include "artifacts/run_directory.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "report/page.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <map>
 
 namespace sotto::cli {
 namespace {
@@ -15,6 +20,7 @@ using nlohmann::json;
 
 struct ReportOptions {
   std::vector<std::string> runs;
+  std::string page;
   OutputOptions output;
 };
 
@@ -26,7 +32,27 @@ std::string epsilon(const json& value) {
   return value.is_null() ? "∞" : fmt::format("{:.4g}", value["max"].get<double>());
 }
 
-void report(const ReportOptions& options) {
+// A folder's last name, or its path where two have the same.
+std::vector<report::NamedRun> named_runs(const std::vector<std::string>& folders) {
+  std::map<std::string, int> uses;
+  const auto last_name = [](const fs::path& folder) { return fs::weakly_canonical(folder).filename().string(); };
+  for (const std::string& folder : folders) ++uses[last_name(folder)];
+  std::vector<report::NamedRun> runs;
+  for (const std::string& folder : folders) {
+    const std::string name = last_name(folder);
+    runs.push_back({uses[name] == 1 && !name.empty() ? name : folder, folder});
+  }
+  return runs;
+}
+
+void write_page(const ReportOptions& options) {
+  if (fs::path(options.page).extension() != ".html") fail_user("-o {}: the page is a file NAME.html", options.page);
+  report::GuaranteeCache cache;
+  write_file_atomically(options.page, report::page_html(report::page_document(named_runs(options.runs), cache)));
+  print_text(options.page + "\n");
+}
+
+void print_table(const ReportOptions& options) {
   json all = json::array();
   Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %", "proven ε",
                "seconds"});
@@ -55,11 +81,12 @@ void report(const ReportOptions& options) {
 
 void add_report(CLI::App& program) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = program.add_subcommand("report", "Compare runs side by side");
+  CLI::App* command = program.add_subcommand("report", "Compare runs side by side, as a table or as a page");
   command->add_option("RUN", options->runs, "Run directories")->required();
+  command->add_option("-o,--out", options->page, "Write one HTML page with charts instead, which needs no network");
   add_output_options(*command, options->output, "Print the summaries as a JSON list");
-  add_example(*command, "sotto report runs/*");
-  command->callback([options] { report(*options); });
+  add_example(*command, "sotto report runs/* -o report.html");
+  command->callback([options] { options->page.empty() ? print_table(*options) : write_page(*options); });
 }
 
 }  // namespace sotto::cli

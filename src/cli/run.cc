@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/partition_summary.h"
 #include "cli/run_config.h"
+#include "report/partition_file.h"
 #include "report/partition_picture.h"
 
 #include <CLI/CLI.hpp>
@@ -56,7 +57,9 @@ void run(const RunOptions& options) {
                                          .show_ledger = [&](const auto& ledger) { watcher.follow(ledger); }});
   }
   if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
-  report::write_partition_picture(folder / "partition.png", summarise_partition(setup));
+  const report::PartitionSummary partition = summarise_partition(setup);
+  report::write_partition_picture(folder / "partition.png", partition);
+  report::write_partition_file(folder / "partition.json", partition);
   if (options.output.json) {
     print_json(*summary);
     return;

@@ -1,0 +1,42 @@
+// sotto ui: the runs of a folder as a local page that follows them.
+#include "base/interrupt.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/ui_server.h"
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace sotto::cli {
+namespace {
+
+struct UiOptions {
+  std::string root = "runs";
+  int port = 0;
+};
+
+void ui(const UiOptions& options) {
+  catch_interrupts();
+  RunBrowser browser(options.root);
+  const UiServer server(browser, options.port);
+  fmt::print("{}\nCtrl-C ends it\n", server.address());
+  std::fflush(stdout);
+  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+}  // namespace
+
+void add_ui(CLI::App& program) {
+  auto options = std::make_shared<UiOptions>();
+  CLI::App* command = program.add_subcommand("ui", "Show runs on a local page: list, follow, compare, budgets");
+  command->add_option("RUNS", options->root, "The folder with the runs (default: runs)");
+  command->add_option("--port", options->port, "The port on the loopback interface (default: any that is free)")
+      ->check(CLI::Range(0, 65535));
+  add_example(*command, "sotto ui runs");
+  command->callback([options] { ui(*options); });
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,120 @@
+// Elements and numbers. Text reaches the page as text nodes only: nothing a file holds can become markup.
+
+type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+    else if (name === 'value' || name === 'checked') (element as any)[name] = value;
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
+  return element;
+}
+
+// For the HTML that a chart's tooltip is made of.
+export function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+export function percent(value: unknown, digits = 2): string {
+  return isNumber(value) ? (100 * value).toFixed(digits) : '–';
+}
+
+// ε: null stands for infinity.
+export function epsilon(value: unknown): string {
+  return isNumber(value) ? significant(value, 4) : '∞';
+}
+
+export function significant(value: unknown, digits = 4): string {
+  if (!isNumber(value)) return '–';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e/, 'e');
+  return String(Number(value.toPrecision(digits)));
+}
+
+export function seconds(value: unknown): string {
+  if (!isNumber(value)) return '–';
+  if (value < 100) return `${significant(value, 3)} s`;
+  const minutes = Math.round(value / 60);
+  return minutes < 120 ? `${minutes} min` : `${significant(value / 3600, 3)} h`;
+}
+
+// 0–4, 7, 9 … and how many more.
+export function clientList(clients: number[], most = 6): string {
+  const ranges: string[] = [];
+  let i = 0;
+  while (i < clients.length && ranges.length < most) {
+    let j = i;
+    while (j + 1 < clients.length && clients[j + 1] === clients[j] + 1) ++j;
+    ranges.push(j > i + 1 ? `${clients[i]}–${clients[j]}` : clients.slice(i, j + 1).join(', '));
+    i = j + 1;
+  }
+  const rest = clients.length - i;
+  const word = clients.length === 1 ? 'client' : 'clients';
+  return `${word} ${ranges.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+export interface TableData {
+  head: string[];
+  rows: (string | number | Node)[][];
+  words?: number; // how many columns from the left hold words; the others are numbers
+}
+
+export function table(data: TableData, caption: string): HTMLElement {
+  const words = data.words ?? 1;
+  const cell = (content: string | number | Node, index: number) =>
+    h('td', { class: index < words ? 'word' : 'number' }, content instanceof Node ? content : String(content));
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
+    h(
+      'table',
+      {},
+      h('caption', { class: 'unseen' }, caption),
+      h('thead', {}, h('tr', {}, ...data.head.map((name, i) => h('th', { scope: 'col', class: i < words ? 'word' : 'number' }, name)))),
+      h('tbody', {}, ...data.rows.map((row) => h('tr', {}, ...row.map(cell)))),
+    ),
+  );
+}
+
+export interface Choice {
+  value: string;
+  label: string;
+}
+
+export function chooser(id: string, label: string, choices: Choice[], chosen: string, onchange: (value: string) => void): HTMLElement {
+  return h(
+    'label',
+    { class: 'control' },
+    h('span', {}, label),
+    h(
+      'select',
+      { id, onchange: (event: any) => onchange(event.target.value) },
+      ...choices.map((c) => h('option', { value: c.value, selected: c.value === chosen }, c.label)),
+    ),
+  );
+}
+
+export function tickbox(id: string, label: string, checked: boolean, onchange: (value: boolean) => void): HTMLElement {
+  return h(
+    'label',
+    { class: 'control' },
+    h('input', { id, type: 'checkbox', checked, onchange: (event: any) => onchange(event.target.checked) }),
+    h('span', {}, label),
+  );
+}
+
+export function section(id: string, title: string, ...children: Child[]): HTMLElement {
+  return h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title), ...children);
+}
