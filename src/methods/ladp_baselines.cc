@@ -59,8 +59,7 @@ MethodEntry dpa_ldp_style() {
       "after Zhang et al., ICASSP 2024",
       [](config::Section& section) {
         NoisyTraining o = read_clip(section);
-        const double growth = section.number("growth", 1.0, config::kNonNegative);
-        o.spending = [=](double x) { return std::pow(x, growth); };
+        o.spending = read_growth(section, 1.0);
         return o;
       },
       PaperVariant::kNone);

@@ -10,6 +10,7 @@ NoisyTraining read_sound(config::Section& section) {
   NoisyTraining o;
   o.clip = section.number("clip", o.clip, config::kPositive);
   o.layers = read_layer_rule(section);
+  o.spending = read_growth(section, 0.0);
   read_common_options(section, o);
   return o;
 }

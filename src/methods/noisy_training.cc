@@ -235,6 +235,12 @@ ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const 
 
 }  // namespace
 
+std::function<double(double)> read_growth(config::Section& section, double fallback) {
+  const double growth = section.number("growth", fallback, config::kNonNegative);
+  if (growth == 0) return {};
+  return [=](double x) { return std::pow(x, growth); };
+}
+
 void read_common_options(config::Section& section, NoisyTraining& options) {
   if (section.one_of("batches", "disjoint", {"disjoint", "poisson"}) == "poisson") {
     options.sampling = privacy::Sampling::kPoisson;

@@ -35,6 +35,9 @@ struct NoisyTraining {
   bool weigh_by_noise = false;           // clients count by the inverse variance of their noise, not by their records
 };
 
+// Key growth: 1/z² ∝ x^growth; nothing where that is 0.
+std::function<double(double)> read_growth(config::Section& section, double fallback);
+
 // Keys batches and weights, which all members have.
 void read_common_options(config::Section& section, NoisyTraining& options);
 
