@@ -35,7 +35,7 @@ export const rounds = (run) => readFileSync(join(run, 'metrics.jsonl'), 'utf8').
 
 export function sotto(folder, ...args) {
   const result = spawnSync(program, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, SOTTO_DATA: '', SOTTO_HOME: join(folder, 'home') } });
-  if (result.status !== 0) throw new Error(`sotto ${args.join(' ')}: ${result.stderr}`);
+  if (result.status !== 0) throw new Error(`sotto ${args.join(' ')} ended with ${result.signal ?? result.status}: ${result.stderr}`);
   return result.stdout;
 }
 
