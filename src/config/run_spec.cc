@@ -27,8 +27,8 @@ double PrivacyOptions::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, otherwise, path, features, domains, image_size, limit, test_limit, clients,
-                                   partition, alpha, classes_per_client, records_per_client, private_label,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataOptions, name, otherwise, path, features, domains, image_size, limit, test_limit,
+                                   clients, partition, alpha, classes_per_client, records_per_client, private_label,
                                    train_fraction, test_fraction, min_records)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ModelOptions, name, weights, norm, hidden, width, depth, heads, patch, adapter,
                                    dropout, freeze_backbone, personal)
