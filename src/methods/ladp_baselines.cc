@@ -8,15 +8,8 @@
 namespace sotto::methods {
 namespace {
 
-NoisyTraining read_clip(config::Section& section) {
-  NoisyTraining o;
-  o.clip = section.number("clip", o.clip, config::kPositive);
-  read_common_options(section, o);
-  return o;
-}
-
 NoisyTraining read_quantile(config::Section& section) {
-  NoisyTraining o = read_clip(section);
+  NoisyTraining o = read_clip_options(section);
   o.quantile = privacy::read_quantile_options(section);
   return o;
 }
@@ -37,7 +30,7 @@ NoisyModel read_full_dp_as_printed(config::Section& section) {
 MethodEntry full_dp() {
   return with_noisy_model(
       noisy_training("full-dp", "DP-SGD at the clients; one bound and one noise for all layers",
-                     "Wei et al., IEEE TIFS 2020, as LaDP-FL compares with it", read_clip, PaperVariant::kNone),
+                     "Wei et al., IEEE TIFS 2020, as LaDP-FL compares with it", read_clip_options, PaperVariant::kNone),
       read_full_dp_as_printed);
 }
 
@@ -46,7 +39,7 @@ MethodEntry time_varying_dp_style() {
       "time-varying-dp-style", "DP-SGD at the clients; noise decays over a client's participations",
       "after Yuan et al., IEEE TIFS 2023",
       [](config::Section& section) {
-        NoisyTraining o = read_clip(section);
+        NoisyTraining o = read_clip_options(section);
         read_decay(section, o);
         return o;
       },
@@ -58,7 +51,7 @@ MethodEntry dpa_ldp_style() {
       "dpa-ldp-style", "DP-SGD at the clients; a client spends more of its budget the later it takes part",
       "after Zhang et al., ICASSP 2024",
       [](config::Section& section) {
-        NoisyTraining o = read_clip(section);
+        NoisyTraining o = read_clip_options(section);
         o.spending = read_growth(section, 1.0);
         return o;
       },

@@ -7,11 +7,9 @@ namespace sotto::methods {
 namespace {
 
 NoisyTraining read_sound(config::Section& section) {
-  NoisyTraining o;
-  o.clip = section.number("clip", o.clip, config::kPositive);
+  NoisyTraining o = read_clip_options(section);
   o.layers = read_layer_rule(section);
   o.spending = read_growth(section, 0.0);
-  read_common_options(section, o);
   return o;
 }
 

@@ -5,22 +5,15 @@
 namespace sotto::methods {
 namespace {
 
-NoisyTraining read_fixed(config::Section& section) {
-  NoisyTraining o;
-  o.clip = section.number("clip", o.clip, config::kPositive);
-  read_common_options(section, o);
-  return o;
-}
-
 NoisyTraining read_ldp_fedavg(config::Section& section) {
-  NoisyTraining o = read_fixed(section);
+  NoisyTraining o = read_clip_options(section);
   const privacy::QuantileOptions quantile = privacy::read_quantile_options(section);
   if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
   return o;
 }
 
 NoisyTraining read_median(config::Section& section, privacy::QuantileOptions::Tracking tracking) {
-  NoisyTraining o = read_fixed(section);
+  NoisyTraining o = read_clip_options(section);
   o.quantile = privacy::read_quantile_options(section);
   o.quantile->tracking = tracking;
   return o;
@@ -36,7 +29,7 @@ MethodEntry ldp_fedavg() {
 
 MethodEntry fixed_threshold() {
   return noisy_training("fixed", "PAC-DP's fixed-threshold baseline: DP-SGD at the clients, one bound for everyone",
-                        "Zhou et al., PAC-DP", read_fixed, PaperVariant::kPrinted);
+                        "Zhou et al., PAC-DP", read_clip_options, PaperVariant::kPrinted);
 }
 
 MethodEntry cgm_median_style() {

@@ -248,6 +248,13 @@ void read_common_options(config::Section& section, NoisyTraining& options) {
   options.weigh_by_noise = section.one_of("weights", "records", {"records", "noise"}) == "noise";
 }
 
+NoisyTraining read_clip_options(config::Section& section) {
+  NoisyTraining options;
+  options.clip = section.number("clip", options.clip, config::kPositive);
+  read_common_options(section, options);
+  return options;
+}
+
 MethodEntry noisy_training(std::string name, std::string what, std::string citation, NoisyTrainingReader read,
                            PaperVariant paper) {
   const auto member = [=](const MethodContext& context) { return member_of(context.spec, read, paper); };

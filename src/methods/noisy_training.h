@@ -40,6 +40,8 @@ std::function<double(double)> read_growth(config::Section& section, double fallb
 
 // Keys batches and weights, which all members have.
 void read_common_options(config::Section& section, NoisyTraining& options);
+// These and clip.
+NoisyTraining read_clip_options(config::Section& section);
 
 using NoisyTrainingReader = NoisyTraining (*)(config::Section&);
 
