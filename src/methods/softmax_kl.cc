@@ -30,6 +30,13 @@ struct Exponentials {
   double log_sum() const { return largest + std::log(sum); }
 };
 
+// Nearby weights differ by less than this, and then e^x is a short sum: to 2e-15.
+constexpr double kSmall = 0.01;
+
+double exp_of_small(double x) {
+  return 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4 * (1 + x / 5))));
+}
+
 }  // namespace
 
 double softmax_kl(const at::Tensor& a, const at::Tensor& b) {
@@ -48,13 +55,18 @@ double softmax_kl(const at::Tensor& a, const at::Tensor& b) {
     const int64_t end = std::min(begin + kBlock, count);
     difference *= p.raise_to(*std::max_element(x + begin, x + end));
     q.raise_to(*std::max_element(y + begin, y + end));
+    const double shift = p.largest - q.largest;
+    const bool near = std::abs(shift) < 1;
+    const double ratio = near ? std::exp(shift) : 0;
     double p_block = 0, q_block = 0, difference_block = 0;
     for (int64_t i = begin; i < end; ++i) {
       finite = finite && std::isfinite(x[i]) && std::isfinite(y[i]);
+      const double apart = static_cast<double>(x[i]) - static_cast<double>(y[i]);
       const double weight = std::exp(static_cast<double>(x[i]) - p.largest);
       p_block += weight;
-      q_block += std::exp(static_cast<double>(y[i]) - q.largest);
-      difference_block += weight * (static_cast<double>(x[i]) - static_cast<double>(y[i]));
+      q_block += near && std::abs(apart) < kSmall ? weight * ratio * exp_of_small(-apart)
+                                                  : std::exp(static_cast<double>(y[i]) - q.largest);
+      difference_block += weight * apart;
     }
     p.sum += p_block;
     q.sum += q_block;
