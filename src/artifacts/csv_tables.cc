@@ -104,8 +104,9 @@ CsvTable clients_csv(const RunReader& run, const config::RunSpec& spec) {
 
 CsvTable rounds_csv(const RunReader& run, const config::RunSpec& spec) {
   const std::vector<json> rounds = run.rounds();
-  const std::vector<std::string> always = {"round",   "cohort",   "uploads",   "samples",           "train_loss",
-                                           "seconds", "diverged", "abstained", "evaluation_seconds"};
+  const std::vector<std::string> always = {"round",    "cohort",    "uploads",           "upload_bytes",
+                                           "samples",  "noise",     "train_loss",        "seconds",
+                                           "diverged", "abstained", "evaluation_seconds"};
   std::set<std::string> scores;
   for (const json& round : rounds) {
     if (!round.contains("evaluation")) continue;

@@ -65,7 +65,7 @@ class Planner {
   privacy::Event event(const privacy::GroupwiseGaussian& mechanism, const privacy::ReleaseContext& context,
                        double epsilon) const {
     privacy::Event event = mechanism.event(context, privacy::neighbours_of(privacy_), kModel, "server");
-    event.why_unproven = why_unproven();
+    if (const std::string why = why_unproven(); !why.empty()) event.why_unproven = why;
     event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon};
     return event;
   }

@@ -170,25 +170,12 @@ TEST(LadpFl, EstimatesMoveNoiseBetweenLayers) {
   EXPECT_EQ(stddevs(constant.events().front()), stddevs(constant.events().back()));
 }
 
-TEST(LadpFl, AResumedRunChoosesAsAnUnbrokenOne) {
-  const auto setup = small_setup(config("ladp-fl", "kl_exponent = 2\n", 4));
-  privacy::Ledger whole;
-  const Last unbroken = run(setup, whole);
-  // The first half, its states and its broadcast; then the second half from there.
-  struct Half : Last {
-    void checkpoint(const Checkpoint& point) override {
-      if (point.round == 2) middle = {point.round, {point.round, clone(point.broadcast.values)}, {}};
-      Last::checkpoint(point);
-    }
-    std::optional<Checkpoint> middle;
-  };
-  auto first = small_setup(config("ladp-fl", "kl_exponent = 2\n", 4));
-  const auto states = make_memory_store({});
-  privacy::Ledger ledger;
-  Half half;
-  run_rounds(first, {*states, ledger, half, 1}, std::nullopt);
-  EXPECT_EQ(stddevs(ledger.events().back()), stddevs(whole.events().back()));
-  for (const auto& [name, value] : half.broadcast) EXPECT_TRUE(value.equal(find_tensor(unbroken.broadcast, name)));
+TEST(LadpFl, TheNumberOfThreadsDoesNotChangeTheChoices) {
+  const auto setup = small_setup(config("ladp-fl", "kl_exponent = 2\nbounds = \"probe\"\n", 4));
+  privacy::Ledger one, two;
+  const Last alone = run(setup, one, 1), together = run(setup, two, 2);
+  EXPECT_EQ(one.events(), two.events());
+  for (const auto& [name, value] : alone.broadcast) EXPECT_TRUE(value.equal(find_tensor(together.broadcast, name)));
 }
 
 TEST(LadpFl, WeightDecayWouldMoveWhatIsFrozen) {

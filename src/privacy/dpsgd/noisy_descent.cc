@@ -136,8 +136,9 @@ int64_t NoisyDescent::coordinates(const DescentPlan& plan) const {
 void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   std::vector<bool> chosen;
   for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
-  if (clipper_ && chosen == clipped_) return;
-  ClipOptions options{.bound = plan.clip, .joint = plan.bounds_layers_together()};
+  const bool together = plan.bounds_layers_together();
+  if (clipper_ && chosen == clipped_ && together == clipped_together_) return;
+  ClipOptions options{.bound = plan.clip, .joint = together};
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
@@ -146,6 +147,7 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   }
   clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, std::move(options));
   clipped_ = std::move(chosen);
+  clipped_together_ = together;
 }
 
 void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {

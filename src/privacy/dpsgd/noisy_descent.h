@@ -46,8 +46,6 @@ struct LayerShare {
   double clip = 0;  // 0: the layer is neither trained nor released
   double weight = 0;  // 0 in all layers: they are bounded together, Σ (norm_j/clip_j)² ≤ 1, and each has noise z·clip_j
 
-  double step = 1;  // what the layer's noisy gradient is multiplied by before the optimiser sees it
-
   bool chosen() const { return clip > 0; }
 };
 
@@ -111,6 +109,7 @@ class NoisyDescent {
   std::vector<models::LayerParameters> layers_;
   std::unique_ptr<PerExampleClipper> clipper_;
   std::vector<bool> clipped_;  // which layers the clipper is for; empty: all of them as one
+  bool clipped_together_ = false;
   data::Batch batch_;
 };
 

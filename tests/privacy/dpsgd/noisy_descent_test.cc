@@ -100,11 +100,11 @@ TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
   plan_.neighbours.adjacency = Adjacency::kAddRemove;
   plan_.epochs = 20;
   int64_t round = 0;
+  NoisyDescent descent(*model, flat);
   for (const bool together : {true, false}) {
     plan_.layers = {{.clip = 0.5, .weight = together ? 0 : 0.8}, {}, {.clip = 2.0, .weight = together ? 0 : 0.2}};
     flat.values().zero_();
     const ReleaseContext context{.ledger = ledger_, .round = ++round, .client = 0, .seed = 5};
-    NoisyDescent descent(*model, flat);
     const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_,
                                     at::empty({0}, at::kLong), context, [&] { flat.values().add_(flat.gradient()); });
     EXPECT_EQ(result.release.values().size(), 4U) << "weight and bias of two layers";
@@ -122,6 +122,33 @@ TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
     EXPECT_NEAR(descent.noise_norm(plan_) / std::sqrt(energy), 1, 0.01);
     EXPECT_EQ(descent.event(plan_, context, "model").noise / descent.event(plan_, context, "model").sensitivity, 1.0);
   }
+}
+
+// A clipper made for layers bounded together does not serve for layers bounded apart.
+TEST_F(Descent, LayersAreBoundedAsEachPlanSays) {
+  RandomStream init(1, "init");
+  config::ModelOptions options;
+  options.name = "mlp";
+  options.hidden = {8};
+  const auto model = models::make_model(options, {{5}, 3}, init);
+  const models::FlatParameters flat(*model);
+  const at::Tensor start = flat.values().clone();
+  records_.x.mul_(1e3);
+  plan_.records = plan_.batch = 1;
+  plan_.noise_multiplier = 1e-6;
+  const auto moved_by = [&](NoisyDescent& descent, double weight, int64_t round) {
+    plan_.layers = {{.clip = 0.5, .weight = weight}, {.clip = 0.25, .weight = weight}};
+    flat.values().copy_(start);
+    const ReleaseContext context{.ledger = ledger_, .round = round, .client = 0, .seed = 5};
+    descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_, at::zeros({1}, at::kLong),
+                context, [&] { flat.values().add_(flat.gradient()); });
+    return (flat.values() - start).norm().item<double>();
+  };
+  NoisyDescent shared(*model, flat), fresh(*model, flat);
+  const double together = moved_by(shared, 0, 1), apart = moved_by(shared, 0.5, 2);
+  EXPECT_NEAR(apart, moved_by(fresh, 0.5, 3), 1e-4);
+  EXPECT_NEAR(apart, std::sqrt(0.25 + 0.0625), 1e-3) << "both layers at their bounds";
+  EXPECT_LT(together, 0.51);
 }
 
 TEST_F(Descent, CountsTouchesNotSteps) {
