@@ -42,7 +42,7 @@ bool Section::has(const std::string& key) const {
 }
 
 const json* Section::find(const std::string& key) {
-  known_.push_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
   const auto found = table_.find(key);
   return found == table_.end() ? nullptr : &*found;
 }
