@@ -65,8 +65,7 @@ async function oneRun(browser) {
   const at = await t.place(page, 'run-0-accuracy', [6, last.accuracy.mean]);
   await page.mouse.move(at.x - 3, at.y);
   await page.mouse.move(at.x - 2, at.y);
-  await page.waitForTimeout(150);
-  const tip = await t.tooltip(page, 'run-0-accuracy');
+  const tip = await t.tooltip(page, 'run-0-accuracy', 'round 6');
   t.check(tip.includes('round 6') && tip.includes(`${percent(last.accuracy.mean)} %`), `a tooltip with the value: ${tip}`);
   for (const [client, value] of Object.entries(last.accuracy.per_client)) {
     t.check(tip.includes(`client ${client}`) && tip.includes(percent(value)), `client ${client} in the tooltip: ${tip}`);
@@ -76,8 +75,7 @@ async function oneRun(browser) {
   await page.locator('#chart-run-0-loss .plot').focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowRight');
-  await page.waitForTimeout(100);
-  t.check((await t.tooltip(page, 'run-0-loss')).includes('round 2'), 'arrow keys walk through the points');
+  t.check((await t.tooltip(page, 'run-0-loss', 'round 2')).includes('round 2'), 'arrow keys walk through the points');
 
   // Controls.
   await page.locator('#run-0-every').uncheck();
@@ -88,6 +86,7 @@ async function oneRun(browser) {
   const sorted = (await t.seriesOf(page, 'run-0-clients'))[0].data;
   t.check(sorted.every((v, i) => i === 0 || v >= sorted[i - 1]), 'worst first');
   await page.locator('#chart-run-0-clients summary').click();
+  await page.locator('#chart-run-0-clients tbody tr').first().waitFor();  // the browser tells of the opening a moment later
   t.equal(await page.locator('#chart-run-0-clients tbody tr').count(), 6, 'the chart as a table');
   t.equal(await page.locator('#chart-run-0-clients td.number').first().evaluate((e) => getComputedStyle(e).textAlign), 'right', 'numbers are aligned to the right');
   t.check((await page.locator('#reproduce pre').first().innerText()).includes('sotto run config.toml'), 'how to reproduce');

@@ -109,11 +109,17 @@ export async function place(page, chart, value) {
   }, [chart, value]);
 }
 
-export async function tooltip(page, chart) {
-  const text = await page.evaluate((key) => {
+export async function tooltip(page, chart, expected) {
+  const shown = () => page.evaluate((key) => {
     const tips = [...document.querySelectorAll(`#chart-${CSS.escape(key)} .plot > div`)].filter((d) => d.querySelector('.tip, .tip-head'));
     return tips.filter((d) => getComputedStyle(d).visibility !== 'hidden' && getComputedStyle(d).opacity !== '0').map((d) => d.innerText).join('\n');
   }, chart);
+  const patience = Date.now() + 10000;
+  let text = await shown();
+  while (!text.includes(expected) && Date.now() < patience) {
+    await page.waitForTimeout(50);
+    text = await shown();
+  }
   return text;
 }
 
