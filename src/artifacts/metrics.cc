@@ -58,6 +58,7 @@ json to_json(const federation::RoundRecord& record) {
                 {"diverged", record.diverged},
                 {"abstained", record.abstained},
                 {"train_loss", number(record.train_loss)}};
+  for (const auto& [name, measure] : record.measures) value["measures"][name] = number(measure);
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;
 }

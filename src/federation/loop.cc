@@ -72,6 +72,7 @@ class RoundLoop {
     const std::vector<int64_t> cohort = sample_cohort(setup_.spec, round);
     record.cohort = static_cast<int64_t>(cohort.size());
     double loss_sum = 0.0;
+    std::map<std::string, std::vector<double>> measured;
     transport_->exchange(round, cohort, broadcast_, [&](Reply&& reply) {
       parts_.sink.client_done(round, reply.client);
       if (!reply.failure.empty()) {
@@ -88,6 +89,7 @@ class RoundLoop {
       }
       record.samples += reply.report.samples;
       loss_sum += reply.report.loss * static_cast<double>(reply.report.samples);
+      for (const auto& [name, value] : reply.report.measures) measured[name].push_back(value);
       if (!reply.upload) return;
       if (setup_.spec.record.uploads) {
         parts_.ledger.commit();
@@ -105,6 +107,7 @@ class RoundLoop {
         {release_context(setup_, parts_.ledger, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
     parts_.ledger.commit();
     if (record.samples > 0) record.train_loss = loss_sum / static_cast<double>(record.samples);
+    for (const auto& [name, values] : measured) record.measures[name] = spread(values).mean;
     record.seconds = seconds_since(begin);
     return record;
   }

@@ -6,6 +6,7 @@
 #include "federation/state_store.h"
 #include "privacy/ledger.h"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct RoundRecord {
   double train_loss = kUndefined;  // mean over the records seen by clients that did not diverge
   double seconds = 0.0;            // training, transport and aggregation
   double evaluation_seconds = 0.0;
+  std::map<std::string, double> measures;  // what the method measured, mean over the clients that say it
   std::vector<int64_t> diverged;         // clients whose training became non-finite
   std::vector<int64_t> abstained;        // clients whose budget is spent
   std::optional<Evaluation> evaluation;  // on evaluation rounds

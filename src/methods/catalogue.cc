@@ -11,6 +11,7 @@
 #include "methods/local_only.h"
 #include "methods/nbafl.h"
 #include "methods/pac_dp.h"
+#include "methods/prototypes/frameworks.h"
 #include "methods/rpdp_fl.h"
 
 #include <algorithm>
@@ -36,6 +37,12 @@ const std::vector<MethodEntry>& catalogue() {
       sensitive_dp_style(),
       dpa_ldp_style(),
       adap_ldp_style(),
+      fedproto(),
+      fedpcl(),
+      fpl(),
+      fedplvm(),
+      fedtgp(),
+      mpft(),
   };
   return entries;
 }

@@ -26,6 +26,7 @@ class LocalClient : public ClientMethod {
   }
 
   at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  at::Tensor features(const at::Tensor& x) override { return trainer_.features(x); }
   NamedTensors selected_weights() const override { return trainer_.model().state(); }
 
  private:

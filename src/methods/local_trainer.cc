@@ -38,10 +38,12 @@ std::shared_ptr<models::Model> initial_model(const MethodContext& context) {
   return models::make_model(context.spec.model, context.data.task, init);
 }
 
-LocalTrainer::LocalTrainer(const MethodContext& context)
+LocalTrainer::LocalTrainer(const MethodContext& context) : LocalTrainer(context, initial_model(context)) {}
+
+LocalTrainer::LocalTrainer(const MethodContext& context, std::shared_ptr<models::Model> model)
     : spec_(context.spec),
       dataset_(context.data.dataset),
-      model_(initial_model(context)),
+      model_(std::move(model)),
       flat_(*model_),
       shared_(model_->shared_parameters()),
       personal_(model_->personal_parameters()) {
@@ -52,6 +54,14 @@ LocalTrainer::LocalTrainer(const MethodContext& context)
 }
 
 LocalReport LocalTrainer::train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra) {
+  const auto cross_entropy = [&](const data::Batch& batch) {
+    return at::cross_entropy_loss(model_->logits(batch.x), batch.y);
+  };
+  return descend(shard, context, cross_entropy, extra);
+}
+
+LocalReport LocalTrainer::descend(const data::Shard& shard, const StepContext& context, const Loss& loss_of,
+                                  const GradientTerm& extra, const std::function<void()>& stepped) {
   const auto& options = spec_.federation;
   RandomStream order = context.stream("batch-order");
   LocalReport report;
@@ -63,10 +73,11 @@ LocalReport LocalTrainer::train(const data::Shard& shard, const StepContext& con
         const int64_t count = std::min(options.batch, records.size(0) - begin);
         data::gather(dataset_.train, records.narrow(0, begin, count), batch_);
         flat_.zero_gradient();
-        const at::Tensor loss = at::cross_entropy_loss(model_->logits(batch_.x), batch_.y);
+        const at::Tensor loss = loss_of(batch_);
         loss.backward();
         if (extra) extra(flat_);
         update();
+        if (stepped) stepped();
         loss_sum.add_(loss.detach(), static_cast<double>(count));
         report.samples += count;
       }
@@ -91,6 +102,12 @@ at::Tensor LocalTrainer::predict(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   model_->eval();
   return model_->logits(x);
+}
+
+at::Tensor LocalTrainer::features(const at::Tensor& x) {
+  const at::NoGradGuard no_grad;
+  model_->eval();
+  return model_->features(x);
 }
 
 }  // namespace sotto::methods

@@ -17,6 +17,8 @@ namespace sotto::methods {
 class LocalTrainer {
  public:
   explicit LocalTrainer(const MethodContext& context);
+  // With a model of the method's own.
+  LocalTrainer(const MethodContext& context, std::shared_ptr<models::Model> model);
 
   // Called with the gradient in place, before the optimiser's step: room for terms whose gradient is known in closed
   // form.
@@ -25,12 +27,18 @@ class LocalTrainer {
   // E epochs over disjoint, shuffled batches. If the loss or a weight becomes non-finite the report says so.
   LocalReport train(const data::Shard& shard, const StepContext& context, const GradientTerm& extra = {});
 
+  // The same with a loss of the method's own; `stepped` is called after every step.
+  using Loss = std::function<at::Tensor(const data::Batch& batch)>;
+  LocalReport descend(const data::Shard& shard, const StepContext& context, const Loss& loss,
+                      const GradientTerm& extra = {}, const std::function<void()>& stepped = {});
+
   // Calls `work` in training mode with a function that makes one step of a fresh optimiser from the gradient in place:
   // for descents whose gradients are made elsewhere.
   void with_optimizer(const StepContext& context, const std::function<void(const std::function<void()>&)>& work);
 
-  // Logits in evaluation mode.
+  // Logits and feature vectors in evaluation mode.
   at::Tensor predict(const at::Tensor& x);
+  at::Tensor features(const at::Tensor& x);
 
   models::Model& model() const { return *model_; }
   const models::FlatParameters& flat() const { return flat_; }

@@ -11,6 +11,7 @@
 #include "privacy/release.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,6 +42,7 @@ struct LocalReport {
   int64_t samples = 0;  // records seen, with repetition
   bool diverged = false;
   std::optional<double> noise = 0.0;  // norm of the noise in the upload, expected; absent: it has no closed form
+  std::map<std::string, double> measures = {};  // what else the method has to say of this step, by name
 };
 
 struct StepResult {
@@ -64,6 +66,9 @@ class ClientMethod {
 
   // Class logits [B, classes] for a batch as data::gather gives it.
   virtual at::Tensor predict(const at::Tensor& x) = 0;
+
+  // The selected model's feature vectors [B, d] for such a batch; undefined if the method has no model of one kind.
+  virtual at::Tensor features(const at::Tensor& x) = 0;
 
   // The selected model's parameters and buffers, for `export`.
   virtual NamedTensors selected_weights() const = 0;

@@ -13,6 +13,7 @@ class TrainerClient : public ClientMethod {
   // Shared values come from the broadcast where it names them, personal ones from the state, or as clients start.
   void select(const Broadcast& broadcast, const privacy::PrivateState& state) override;
   at::Tensor predict(const at::Tensor& x) override { return trainer_.predict(x); }
+  at::Tensor features(const at::Tensor& x) override { return trainer_.features(x); }
   NamedTensors selected_weights() const override { return trainer_.model().state(); }
 
  protected:

@@ -62,6 +62,8 @@ std::shared_ptr<Model> make_vit(const Blueprint& blueprint, const VitSize& size)
 // Drops the class token and its position: this ViT pools the patches.
 NamedTensors translate_vit(NamedTensors weights);
 
+std::shared_ptr<Model> make_feature_adapter(const Blueprint& blueprint);
+
 std::shared_ptr<Model> make_minilm(const Blueprint& blueprint);
 NamedTensors translate_minilm(NamedTensors weights);
 

@@ -1,6 +1,7 @@
 #include "models/task_data.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/source.h"
 #include "models/features.h"
 #include "models/weight_store.h"
@@ -27,6 +28,22 @@ int64_t length_of(const data::Records& records) {
   return records.size() > 0 ? records.x.size(1) : 0;
 }
 
+// Features of every backbone that `data.features` names, joined by "+".
+void load_feature_blocks(config::DataOptions data, uint64_t seed, TaskData& loaded) {
+  std::vector<at::Tensor> train, test;
+  for (const std::string& backbone : split(data.features, '+')) {
+    data.features = backbone;
+    data::Dataset dataset = load_features(data, seed).dataset;
+    loaded.feature_blocks.push_back(dataset.train.x.size(1));
+    train.push_back(dataset.train.x);
+    if (dataset.test.size() > 0) test.push_back(dataset.test.x);
+    loaded.dataset = std::move(dataset);
+  }
+  if (train.size() == 1) return;
+  loaded.dataset.train.x = at::cat(train, 1);
+  if (!test.empty()) loaded.dataset.test.x = at::cat(test, 1);
+}
+
 }  // namespace
 
 void tokenise(data::Dataset& dataset, const std::string& weights) {
@@ -42,7 +59,11 @@ void tokenise(data::Dataset& dataset, const std::string& weights) {
 TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed) {
   const bool wants_tokens = is_token_model(model.name);
   TaskData loaded;
-  loaded.dataset = data.features.empty() ? data::load_dataset(data, seed) : load_features(data, seed).dataset;
+  if (data.features.empty()) {
+    loaded.dataset = data::load_dataset(data, seed);
+  } else {
+    load_feature_blocks(data, seed, loaded);
+  }
   if (loaded.dataset.kind == data::Kind::kText) {
     if (!wants_tokens)
       fail_user(

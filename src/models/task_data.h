@@ -6,16 +6,18 @@
 #include "models/model.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace sotto::models {
 
 struct TaskData {
   data::Dataset dataset;
   Task task;
+  std::vector<int64_t> feature_blocks = {};  // widths, if the records are features of several backbones side by side
 };
 
 // Loads the dataset; replaces its records by cached features if data.features asks for them (computing them first if
-// they are not there yet); tokenises text for models that read tokens. Text for a model that cannot read it is a
+// they are not there yet; "a+b" puts those of two backbones side by side); tokenises text for models that read tokens. Text for a model that cannot read it is a
 // UserError.
 TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed);
 

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sotto::privacy {
@@ -110,6 +111,45 @@ Bounded count_each(Contribution&& labels, int64_t classes, Adjacency adjacency) 
   if (adjacency == Adjacency::kReplace) sensitivity = std::sqrt(2.0);
   if (adjacency == Adjacency::kReplaceSameLabel) sensitivity = 0.0;
   return Access::bounded({{values[0].name, counts}}, {{"counts", 1, classes, sensitivity}}, Norm::kL2);
+}
+
+std::vector<Group> CellRule::groups() const {
+  double total = 0;
+  for (const Part& part : parts) total += part.weight;
+  const bool appears = adjacency == Adjacency::kAddRemove;
+  SOTTO_INVARIANT(cells > 0 && total > 0 && (!appears || (count_share > 0 && count_share < 1)));
+  std::vector<Group> groups;
+  for (const Part& part : parts) {
+    const double share = part.weight / total * (appears ? 1 - count_share : 1.0);
+    groups.push_back({part.name, 1, cells * part.width, sum_sensitivity(part.bound, adjacency) / std::sqrt(share)});
+  }
+  double count = 2;
+  if (appears) count = 1 / std::sqrt(count_share);
+  if (adjacency == Adjacency::kReplaceSameLabel && by_label) count = 0;
+  groups.push_back({"counts", 1, cells, count});
+  return groups;
+}
+
+Bounded sum_cells(Contribution&& per_record, const CellRule& rule) {
+  NamedTensors& values = Access::values(per_record);
+  SOTTO_INVARIANT(values.size() == rule.parts.size() + 1);
+  const at::Tensor cell = values.back().value;
+  const int64_t records = cell.size(0);
+  constexpr int64_t kRows = 1024;
+  for (size_t g = 0; g < rule.parts.size(); ++g) {
+    const at::Tensor& rows = values[g].value;
+    SOTTO_INVARIANT(rows.size(0) == records && rows.size(1) == rule.parts[g].width && rule.parts[g].bound > 0);
+    at::Tensor sums = at::zeros({rule.cells, rule.parts[g].width}, at::kDouble);
+    for (int64_t begin = 0; begin < records; begin += kRows) {
+      const at::Tensor some = rows.narrow(0, begin, std::min(kRows, records - begin));
+      const at::Tensor factor = clip_factors({some}, rule.parts[g].bound, Norm::kL2);
+      sums.index_add_(0, cell.narrow(0, begin, some.size(0)), scaled_rows(some, factor).to(at::kDouble));
+    }
+    values[g].value = sums.to(at::kFloat);
+  }
+  values.back().value = at::bincount(cell, {}, rule.cells).to(at::kFloat);
+  SOTTO_INVARIANT(values.back().value.numel() == rule.cells);
+  return Access::bounded(std::move(values), rule.groups(), Norm::kJoint);
 }
 
 }  // namespace sotto::privacy

@@ -2,7 +2,7 @@
 //
 //   Contribution   tensors computed from private records. No accessor outside this folder; cannot be serialised.
 //   Bounded        a contribution whose sensitivity is known, group by group. Made only by clip_each, clip_whole,
-//                  clamp_each, count_each and by per-example clipping. Cannot be serialised either.
+//                  clamp_each, count_each, sum_cells and by per-example clipping. Cannot be serialised either.
 //   BoundedSum     at a trusted server: the sum of what clients handed over.
 //   PrivateState   personal weights and optimiser state. The client's own state store may write it; it is never a
 //                  message.
@@ -102,5 +102,33 @@ Bounded clamp_each(Contribution&& scores, double high);
 // How many records each class has, from labels in [0, classes). One record more or less moves one count by 1; another
 // label moves two: Δ = √2; a record of the same label moves none, and Δ = 0.
 Bounded count_each(Contribution&& labels, int64_t classes, Adjacency adjacency);
+
+// Sums of records that lie in disjoint cells: classes, or clusters around public centres.
+struct CellRule {
+  int64_t cells = 0;
+  bool by_label = true;  // a record's label alone decides its cell
+  Adjacency adjacency = Adjacency::kReplace;
+  // Each record's vector falls into groups of coordinates, and every group is scaled to its own bound.
+  struct Part {
+    std::string name = {};
+    int64_t width = 0;
+    double bound = 0;
+    double weight = 1;  // relative: the noise of a part goes down with its root
+  };
+  std::vector<Part> parts = {};
+  double count_share = 0.1;  // add-remove only: what counting costs of 1/z²
+
+  // The parts' sums ([cells, width] each), then how many records each cell has, bounded together (Norm::kJoint).
+  //
+  // With weights ω that sum to 1, one change moves part g by at most √ω_g Δ_g in all, Δ_g = 2 bound/√ω_g, if it stays
+  // in its cell, and by half of its square if it goes to another, when two counts of Δ = 2 move by 1: either way all
+  // that may be spent, so counts are free. Where the label histogram is public and decides the cell, counts have Δ = 0.
+  // Under add-remove one sum and one count move: Δ_g = bound/√(ω_g(1 - share)), Δ = 1/√share.
+  std::vector<Group> groups() const;
+};
+
+// One tensor [records, width] per part and a last one, int64 [records]: the cells. A record with a non-finite entry in
+// a part counts as zero there.
+Bounded sum_cells(Contribution&& per_record, const CellRule& rule);
 
 }  // namespace sotto::privacy

@@ -14,6 +14,7 @@
 #include "privacy/noise/noise_source.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 
@@ -47,6 +48,7 @@ class Release {
 
  private:
   friend class Access;
+  friend Release post_process(Release&&, const std::function<NamedTensors(const NamedTensors&)>&);
   Release(NamedTensors values, Receipt receipt) : values_(std::move(values)), receipt_(std::move(receipt)) {}
   NamedTensors values_;
   Receipt receipt_;
@@ -100,6 +102,9 @@ struct ReleaseContext {
 // so does every report. `what` names the thing released, e.g. "model".
 Release in_the_clear(Contribution&& contribution, const ReleaseContext& context, const std::string& what,
                      const std::string& reason);
+
+// Another form of what was released. `change` sees nothing but the release, so that it costs nothing.
+Release post_process(Release&& release, const std::function<NamedTensors(const NamedTensors&)>& change);
 
 // Leave to hand bounded values to the server; only a config that declares the server trusted gives it.
 class TrustedServer {

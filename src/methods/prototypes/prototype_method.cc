@@ -1,0 +1,467 @@
+#include "methods/prototypes/clustering.h"
+#include "methods/prototypes/dimension_score.h"
+#include "methods/prototypes/framework.h"
+#include "methods/prototypes/losses.h"
+#include "methods/prototypes/prototype_model.h"
+
+#include "base/error.h"
+#include "methods/local_trainer.h"
+#include "methods/options.h"
+#include "privacy/ledger.h"
+
+#include <ATen/ATen.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace sotto::methods {
+namespace {
+
+constexpr const char* kAnchors = "anchors";
+constexpr const char* kReleased = "state.released";
+constexpr const char* kDimensionsKept = "state.dimensions";
+constexpr const char* kKind = "state.kind";
+constexpr const char* kTeacherPrefix = "teacher.";
+constexpr int64_t kFeatureBatch = 1024;
+
+struct Options {
+  ReleaseOptions release;
+  int64_t width = 512;
+  std::vector<int64_t> head = {512};
+  std::string heads = "same";  // same, or HtC4's four in turn
+  bool dcr = false;
+  double gamma = 0.05;
+  double beta = 0.999;
+  double tau = 4.0;
+  double distill = 0.05;  // λ₁
+  int64_t anchors = 2;
+  double cluster_rate = 0.1;
+  bool shrink = false;
+  bool diagnostics = false;
+};
+
+Options read_options(config::Section& section) {
+  Options o;
+  o.release = read_release_options(section);
+  o.width = section.integer("width", o.width, config::at_least(1));
+  o.head = section.integers("head", o.head, config::at_least(1));
+  o.heads = section.one_of("heads", o.heads, {"same", "four"});
+  o.dcr = section.boolean("dcr", o.dcr);
+  o.gamma = section.number("gamma", o.gamma, config::kPositive);
+  o.beta = section.number("beta", o.beta, {.low = 0.0, .high = 1.0, .high_excluded = true});
+  o.tau = section.number("tau", o.tau, config::kPositive);
+  o.distill = section.number("distill", o.distill, config::kNonNegative);
+  o.anchors = section.integer("anchors", o.anchors, config::between(1, 64));
+  o.cluster_rate = section.number("cluster_rate", o.cluster_rate, {.low = 0.0, .high = 1.0, .low_excluded = true});
+  o.shrink = section.boolean("shrink", o.shrink);
+  o.diagnostics = section.boolean("diagnostics", o.diagnostics);
+  return o;
+}
+
+const std::vector<std::vector<int64_t>>& four_heads() {
+  static const std::vector<std::vector<int64_t>> heads = {{512}, {512, 256}, {512, 256, 128}, {1024, 512}};
+  return heads;
+}
+
+// A method under its config.
+struct Member {
+  Options options;
+  std::unique_ptr<Framework> framework;
+  bool printed = false;
+
+  bool clusters() const { return framework->local() != LocalPrototypes::kMeans; }
+
+  // Sound cells beyond one per class belong to frameworks that cluster.
+  PrototypeShape shape(const MethodContext& context) const {
+    return {options.width, context.data.dataset.classes(), clusters() && !printed ? options.anchors : 1};
+  }
+};
+
+Member member_of(const config::RunSpec& spec, FrameworkReader read) {
+  Member member;
+  options_of(spec, [&](config::Section& section) {
+    member.options = read_options(section);
+    member.framework = read(section);
+    return 0;
+  });
+  member.printed = spec.variant == "paper";
+  if (member.printed && member.options.shrink) {
+    fail_user("method.shrink: the paper's server does not know the noise; leave it out, or set variant = \"sound\"");
+  }
+  return member;
+}
+
+PrototypeRelease release_of(const MethodContext& context, const Member& member) {
+  return {context, member.options.release, member.shape(context), member.clusters()};
+}
+
+// The directions that a class's records are parted by before there are global prototypes: [anchors, d].
+at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed) {
+  RandomStream stream(seed, "public-anchors");
+  return at::empty({shape.anchors, shape.width}).normal_(0, 1, stream.torch_generator());
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// How many kinds of client there are, and what each kind's model is.
+std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const Member& member) {
+  PrototypeModelOptions model;
+  model.encoder = context.spec.model;
+  model.width = member.options.width;
+  model.hidden = member.options.head;
+  model.trained_projection = member.printed;
+  const auto& blocks = context.data.feature_blocks;
+  const size_t count = std::max(blocks.size() > 1 ? blocks.size() : 1, member.options.heads == "four" ? size_t{4} : 1);
+  std::vector<PrototypeModelOptions> kinds;
+  for (size_t i = 0; i < count; ++i) {
+    PrototypeModelOptions kind = model;
+    if (member.options.heads == "four") kind.hidden = four_heads()[i % 4];
+    if (blocks.size() > 1) {
+      for (size_t b = 0; b < i % blocks.size(); ++b) kind.first_column += blocks[b];
+      kind.columns = blocks[i % blocks.size()];
+    }
+    kinds.push_back(std::move(kind));
+  }
+  return kinds;
+}
+
+// One kind of client: its model, the model as it was at the start, and the teacher of its head.
+class Personal {
+ public:
+  Personal(const MethodContext& context, const PrototypeModelOptions& options)
+      : model_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
+        frozen_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
+        trainer_(context, model_),
+        teacher_(model_->copy_of_head()),
+        kept_(trainer_.shared()) {
+    frozen_->eval();
+    for (const auto& parameter : trainer_.personal()) kept_.push_back(parameter);
+    for (const auto& parameter : teacher_->named_parameters()) {
+      kept_.push_back({kTeacherPrefix + parameter.key(), parameter.value()});
+    }
+    initial_ = clone(kept_);
+  }
+
+  LocalTrainer& trainer() { return trainer_; }
+  PrototypeModel& model() { return *model_; }
+  Head& teacher() { return *teacher_; }
+
+  void load(const privacy::PrivateState& state) {
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      const at::Tensor kept = find_tensor(state.values(), kept_[i].name);
+      kept_[i].value.detach().copy_(kept.defined() ? kept : initial_[i].value);
+    }
+  }
+
+  NamedTensors kept() const { return clone(kept_); }
+
+  // Features that no private record has had a part in making.
+  at::Tensor untouched_features(const at::Tensor& x) {
+    const at::NoGradGuard no_grad;
+    return frozen_->features(x);
+  }
+
+  void follow(double beta) {
+    const at::NoGradGuard no_grad;
+    const auto student = model_->head().parameters();
+    auto teacher = teacher_->parameters();
+    for (size_t i = 0; i < teacher.size(); ++i) teacher[i].mul_(beta).add_(student[i].detach(), 1 - beta);
+  }
+
+ private:
+  std::shared_ptr<PrototypeModel> model_, frozen_;
+  LocalTrainer trainer_;
+  std::shared_ptr<Head> teacher_;
+  NamedTensors kept_;
+  NamedTensors initial_;
+};
+
+class Client : public ClientMethod {
+ public:
+  Client(const MethodContext& context, Member member)
+      : spec_(context.spec),
+        dataset_(context.data.dataset),
+        member_(std::move(member)),
+        shape_(member_.shape(context)),
+        release_(release_of(context, member_)) {
+    for (const auto& kind : kinds_of(context, member_)) kinds_.push_back(std::make_unique<Personal>(context, kind));
+    selected_ = kinds_.front().get();
+  }
+
+  StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
+                  const StepContext& context) override {
+    const int64_t kind = context.release.client % static_cast<int64_t>(kinds_.size());
+    Personal& mine = *kinds_[static_cast<size_t>(kind)];
+    mine.load(state);
+    StepResult result;
+    const auto begin = std::chrono::steady_clock::now();
+    result.report = train(mine, broadcast.values, shard, context);
+    if (result.report.diverged) return result;
+    result.report.measures["training_seconds"] = seconds_since(begin);
+
+    NamedTensors kept = mine.kept();
+    kept.push_back({kKind, at::scalar_tensor(kind, at::kLong)});
+    const bool released = find_tensor(state.values(), kReleased).defined();
+    at::Tensor dimensions = find_tensor(state.values(), kDimensionsKept);
+    if (!release_.options().once || !released) {
+      dimensions = send(mine, broadcast.values, shard, dimensions, context, result);
+    }
+    kept.push_back({kReleased, at::ones({}, at::kLong)});
+    if (dimensions.defined()) kept.push_back({kDimensionsKept, dimensions});
+    state = privacy::PrivateState(std::move(kept));
+    return result;
+  }
+
+  void select(const Broadcast&, const privacy::PrivateState& state) override {
+    const at::Tensor kind = find_tensor(state.values(), kKind);
+    selected_ = kinds_[kind.defined() ? static_cast<size_t>(kind.item<int64_t>()) : 0].get();
+    selected_->load(state);
+  }
+
+  at::Tensor predict(const at::Tensor& x) override {
+    const at::NoGradGuard no_grad;
+    return selected_->model().classify(seen_by_head(features(x)));
+  }
+
+  at::Tensor features(const at::Tensor& x) override { return selected_->trainer().features(x); }
+
+  NamedTensors selected_weights() const override { return selected_->trainer().model().state(); }
+
+ private:
+  at::Tensor seen_by_head(const at::Tensor& features) const {
+    const Options& o = member_.options;
+    return o.dcr ? soft_clip(features, o.release.radius, o.gamma) : features;
+  }
+
+  LocalReport train(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
+                    const StepContext& context) const {
+    const Options& o = member_.options;
+    const Framework& framework = *member_.framework;
+    at::Tensor norms = at::zeros({}, at::kDouble), gaps = at::zeros({}, at::kDouble);
+    const auto loss = [&](const data::Batch& batch) {
+      const at::Tensor z = mine.model().features(batch.x);
+      LocalBatch local;
+      local.features = seen_by_head(z);
+      local.logits = mine.model().classify(framework.head_is_apart() ? local.features.detach() : local.features);
+      local.labels = batch.y;
+      if (framework.uses_source()) local.source = member_.printed ? z.detach() : mine.untouched_features(batch.x);
+      at::Tensor total = framework.loss(local, broadcast);
+      if (o.diagnostics) norms += z.detach().norm(2, 1).sum().to(at::kDouble);
+      if (!o.dcr) return total;
+      at::Tensor taught;
+      {
+        const at::NoGradGuard no_grad;
+        taught = mine.teacher().forward(z.detach());
+      }
+      if (o.diagnostics) gaps += (taught - local.logits.detach()).norm(2, 1).sum().to(at::kDouble);
+      return total + o.distill * distillation(taught, local.logits, o.tau);
+    };
+    const auto follow = [&] { mine.follow(o.beta); };
+    LocalReport report = mine.trainer().descend(shard, context, loss, {}, o.dcr ? follow : std::function<void()>());
+    if (o.diagnostics && report.samples > 0) {
+      report.measures["feature_norm"] = norms.item<double>() / static_cast<double>(report.samples);
+      if (o.dcr) report.measures["teacher_gap"] = gaps.item<double>() / static_cast<double>(report.samples);
+    }
+    return report;
+  }
+
+  // Makes the upload, if the client can pay for it. The dimensions to remember.
+  at::Tensor send(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard, const at::Tensor& remembered,
+                  const StepContext& context, StepResult& result) const {
+    const auto begin = std::chrono::steady_clock::now();
+    const privacy::ReleaseContext& terms = context.release;
+    const ClientFacts facts{.records = shard.size(),
+                            .participations = terms.participations,
+                            .epsilon = spec_.privacy ? spec_.privacy->budget_of(terms.client) : 0.0};
+    const LabelledFeatures records = records_of(mine, broadcast, shard, context);
+    const PrototypeSet global = find_prototypes(broadcast, kGlobal);
+    try {
+      PrototypeRelease::Result made = release_.release(records, global, remembered, facts, terms);
+      result.upload = std::move(made.upload);
+      result.report.noise = made.noise;
+      result.report.measures["prototype_seconds"] = seconds_since(begin);
+      if (member_.options.diagnostics) diagnose(records, made.dimensions, result.report);
+      return made.dimensions;
+    } catch (const privacy::BudgetSpent&) {
+      // A process that died between its only release and the end of the round has paid already.
+      if (!release_.options().once) throw;
+      return remembered;
+    }
+  }
+
+  void diagnose(const LabelledFeatures& records, const at::Tensor& dimensions, LocalReport& report) const {
+    const at::Tensor scores = dimension_scores(records.values, records.labels, shape_.classes);
+    if (scores.max().item<double>() > 0) {
+      report.measures["score_information"] =
+          rank_correlation(scores, mutual_information(records.values, records.labels, shape_.classes));
+    }
+    if (!dimensions.defined()) return;
+    const at::Tensor best = largest(scores, dimensions.numel());
+    report.measures["best_dimensions_found"] = at::isin(dimensions, best).to(at::kDouble).mean().item<double>();
+  }
+
+  LabelledFeatures records_of(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
+                              const StepContext& context) const {
+    LabelledFeatures records;
+    std::vector<at::Tensor> values, labels;
+    data::Batch batch;
+    for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
+      data::gather(dataset_.train, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
+      values.push_back(member_.printed ? mine.trainer().features(batch.x) : mine.untouched_features(batch.x));
+      labels.push_back(batch.y.clone());
+    }
+    if (values.empty()) {
+      records.values = at::empty({0, shape_.width});
+      records.labels = records.cells = at::empty({0}, at::kLong);
+      return records;
+    }
+    records.values = at::cat(values);
+    records.labels = at::cat(labels);
+    if (!member_.clusters()) {
+      records.cells = records.labels;
+    } else if (member_.printed || release_.options().mechanism == "none") {
+      records.cells = cluster_within_classes(records, context);
+    } else {
+      records.cells = cells_around_anchors(records, broadcast);
+    }
+    return records;
+  }
+
+  at::Tensor cluster_within_classes(const LabelledFeatures& records, const StepContext& context) const {
+    RandomStream stream = context.stream("clusters");
+    at::Tensor cells = at::zeros_like(records.labels);
+    int64_t next = 0;
+    for (int64_t c = 0; c < shape_.classes; ++c) {
+      const at::Tensor rows = records.labels.eq(c).nonzero().squeeze(1);
+      if (rows.numel() == 0) continue;
+      const at::Tensor own = records.values.index_select(0, rows);
+      const auto k = static_cast<int64_t>(std::ceil(member_.options.cluster_rate * static_cast<double>(rows.numel())));
+      const at::Tensor labels = member_.framework->local() == LocalPrototypes::kFinch ? finch(own) : k_means(own, k, stream);
+      cells.index_copy_(0, rows, labels + next);
+      next += cluster_count(labels);
+    }
+    return cells;
+  }
+
+  // A record moves nothing but the sums of the cell it is in: anchors are public.
+  at::Tensor cells_around_anchors(const LabelledFeatures& records, const NamedTensors& broadcast) const {
+    if (shape_.anchors == 1) return records.labels;
+    at::Tensor anchors = find_tensor(broadcast, kAnchors);  // [C, anchors, d]
+    if (!anchors.defined()) {
+      anchors = public_directions(shape_, spec_.seed).unsqueeze(0).expand({shape_.classes, -1, -1});
+    }
+    const at::Tensor directions = anchors / anchors.norm(2, 2, true).clamp_min(1e-8);
+    at::Tensor nearest = at::zeros_like(records.labels);
+    for (int64_t c = 0; c < shape_.classes; ++c) {
+      const at::Tensor rows = records.labels.eq(c).nonzero().squeeze(1);
+      if (rows.numel() == 0) continue;
+      nearest.index_copy_(0, rows, records.values.index_select(0, rows).mm(directions[c].t()).argmax(1));
+    }
+    return records.labels * shape_.anchors + nearest;
+  }
+
+  const config::RunSpec& spec_;
+  const data::Dataset& dataset_;
+  Member member_;
+  PrototypeShape shape_;
+  PrototypeRelease release_;
+  std::vector<std::unique_ptr<Personal>> kinds_;
+  Personal* selected_ = nullptr;
+};
+
+class Server : public ServerMethod {
+ public:
+  Server(const MethodContext& context, Member member)
+      : member_(std::move(member)), seed_(context.spec.seed), shape_(member_.shape(context)) {
+    noise_ = release_of(context, member_).noise_scale();
+  }
+
+  Broadcast open() override { return current_; }
+
+  void accept(const privacy::Upload& upload) override {
+    sets_.push_back(prototypes_of(upload.values(), shape_, noise_.count));
+    fresh_ = true;
+  }
+
+  Broadcast aggregate(const RoundContext& context) override {
+    current_.round = context.round();
+    if (!fresh_) return current_;
+    const GeneratorContext terms{shape_, noise_, noise_.count, seed_, context.round()};
+    const auto& options = member_.options;
+    current_.values = member_.framework->generate(options.shrink ? shrunk(sets_, terms) : sets_, terms);
+    if (shape_.anchors > 1 && !options.release.once) current_.values.push_back({kAnchors, next_anchors()});
+    if (!options.release.once) sets_.clear();
+    fresh_ = false;
+    return current_;
+  }
+
+  // One release stands for the whole run: what has come in is kept.
+  NamedTensors state() const override {
+    NamedTensors values;
+    for (size_t i = 0; i < sets_.size(); ++i) append(values, fmt::format("set.{}", i), sets_[i]);
+    return values;
+  }
+
+  void restore(const Broadcast& last, const NamedTensors& state) override {
+    current_ = last;
+    sets_.clear();
+    for (size_t i = 0;; ++i) {
+      PrototypeSet set = find_prototypes(state, fmt::format("set.{}", i));
+      if (set.empty()) break;
+      sets_.push_back(std::move(set));
+    }
+  }
+
+ private:
+  // The heaviest global prototypes of each class; public directions where there are too few.
+  at::Tensor next_anchors() const {
+    const PrototypeSet global = find_prototypes(current_.values, kGlobal);
+    at::Tensor anchors = public_directions(shape_, seed_).unsqueeze(0).repeat({shape_.classes, 1, 1});
+    if (global.empty()) return anchors;
+    for (int64_t c = 0; c < shape_.classes; ++c) {
+      const PrototypeSet own = global.where(global.classes.eq(c));
+      const int64_t count = std::min(own.size(), shape_.anchors);
+      if (count == 0) continue;
+      anchors[c].narrow(0, 0, count).copy_(own.values.index_select(0, std::get<1>(own.weights.topk(count))));
+    }
+    return anchors;
+  }
+
+  Member member_;
+  uint64_t seed_;
+  PrototypeShape shape_;
+  NoiseScale noise_;
+  std::vector<PrototypeSet> sets_;
+  bool fresh_ = false;
+  Broadcast current_;
+};
+
+}  // namespace
+
+MethodEntry prototype_method(std::string name, std::string what, std::string citation, FrameworkReader read) {
+  const auto member = [read](const MethodContext& context) { return member_of(context.spec, read); };
+  return {.name = std::move(name),
+          .what = std::move(what),
+          .citation = std::move(citation),
+          .read_options =
+              [read](config::Section& section) {
+                read_options(section);
+                read(section);
+              },
+          .plan = [member](const MethodContext& context,
+                           const ClientFacts& client) { return release_of(context, member(context)).plan(client); },
+          .personal = [](const config::RunSpec&) { return true; },
+          .global = [](const config::RunSpec&) { return false; },
+          .make_client = [member](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+            return std::make_unique<Client>(context, member(context));
+          },
+          .make_server = [member](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
+            return std::make_unique<Server>(context, member(context));
+          }};
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,91 @@
+#include "methods/prototypes/prototype_model.h"
+
+#include "base/error.h"
+
+#include <ATen/ATen.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace sotto::methods {
+namespace {
+
+// The tanh-free normal initialisation of libtorch draws from the generator given.
+at::Tensor normal_matrix(int64_t rows, int64_t columns, RandomStream& stream) {
+  return at::empty({rows, columns}).normal_(0, 1, stream.torch_generator());
+}
+
+models::Task seen_by(const models::Task& task, const PrototypeModelOptions& options) {
+  models::Task seen = task;
+  if (options.columns > 0) seen.record_shape = {options.columns};
+  return seen;
+}
+
+}  // namespace
+
+Head::Head(int64_t width, const std::vector<int64_t>& hidden, int64_t classes, double dropout, at::Generator init,
+           std::shared_ptr<at::Generator> generator) {
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    layers_.push_back(models::add<models::Linear>(*this, fmt::format("fc{}", i + 1), width, hidden[i], init));
+    width = hidden[i];
+  }
+  dropout_ = register_module("dropout", std::make_shared<models::Dropout>(dropout, std::move(generator)));
+  layers_.push_back(models::add<models::Linear>(*this, "out", width, classes, init));
+}
+
+at::Tensor Head::forward(const at::Tensor& features) {
+  at::Tensor x = features;
+  for (size_t i = 0; i + 1 < layers_.size(); ++i) x = at::relu(layers_[i]->forward(x));
+  return layers_.back()->forward(dropout_->forward(x));
+}
+
+at::Tensor public_projection(int64_t rows, int64_t d, uint64_t seed) {
+  RandomStream stream(seed, "public-projection", static_cast<uint64_t>(rows));
+  const int64_t long_side = std::max(rows, d), short_side = std::min(rows, d);
+  const at::Tensor basis = std::get<0>(at::linalg_qr(normal_matrix(long_side, short_side, stream)));
+  const at::Tensor map = rows >= d ? basis : basis.t();
+  return (map * std::sqrt(static_cast<double>(std::max(rows, d)) / static_cast<double>(d))).contiguous();
+}
+
+PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const models::Task& task, uint64_t seed)
+    : options_(options), classes_(task.classes), seed_(seed) {
+  RandomStream stream(seed, "model-init");
+  encoder_ = register_module("encoder", models::make_model(options.encoder, seen_by(task, options), stream));
+  for (auto& parameter : encoder_->named_parameters()) {
+    if (parameter.key().starts_with(encoder_->head_name() + ".")) parameter.value().set_requires_grad(false);
+  }
+  const int64_t given = encoder_->feature_width();
+  if (options.trained_projection) {
+    projection_ = models::add<models::Linear>(*this, "projection", given, options.width, stream.torch_generator());
+  } else if (given != options.width) {
+    fixed_ = public_projection(given, options.width, seed);
+  }
+  head_ = register_module("head", std::make_shared<Head>(options.width, options.hidden, task.classes,
+                                                         options.encoder.dropout, stream.torch_generator(),
+                                                         generator_));
+  *generator_ = stream.torch_generator();
+}
+
+at::Tensor PrototypeModel::features(const at::Tensor& x) {
+  const at::Tensor seen = options_.columns > 0 ? x.narrow(1, options_.first_column, options_.columns) : x;
+  const at::Tensor encoded = encoder_->features(seen);
+  if (projection_) return projection_->forward(encoded);
+  return fixed_.defined() ? encoded.mm(fixed_) : encoded;
+}
+
+std::shared_ptr<Head> PrototypeModel::copy_of_head() const {
+  RandomStream unused(seed_, "unused");
+  auto copy = std::make_shared<Head>(options_.width, options_.hidden, classes_, options_.encoder.dropout,
+                                     unused.torch_generator(), std::make_shared<at::Generator>());
+  const auto from = head_->parameters();
+  auto to = copy->parameters();
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i].set_requires_grad(false);
+    to[i].copy_(from[i].detach());
+  }
+  copy->eval();
+  return copy;
+}
+
+}  // namespace sotto::methods

@@ -1,0 +1,67 @@
+// What a client of a prototype framework trains: an encoder into the space of the prototypes, and a head.
+//
+//   z = P f(x),  logits = head(z)
+//
+// f is the [model] of the config: a frozen backbone with adapters, or an adapter on cached features. P maps to d
+// dimensions: fixed, public and the same for everybody, or trained with the rest.
+#pragma once
+
+#include "config/run_spec.h"
+#include "models/layers.h"
+#include "models/model.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sotto::methods {
+
+// Linear layers with ReLU between them, dropout before the last.
+class Head : public torch::nn::Module {
+ public:
+  Head(int64_t width, const std::vector<int64_t>& hidden, int64_t classes, double dropout, at::Generator init,
+       std::shared_ptr<at::Generator> generator);
+  at::Tensor forward(const at::Tensor& features);
+
+ private:
+  std::vector<std::shared_ptr<models::Linear>> layers_;
+  std::shared_ptr<models::Dropout> dropout_;
+};
+
+struct PrototypeModelOptions {
+  config::ModelOptions encoder;
+  int64_t width = 512;  // d
+  std::vector<int64_t> hidden = {512};
+  bool trained_projection = false;
+  int64_t first_column = 0;  // features given as several blocks side by side: which columns this encoder reads
+  int64_t columns = 0;       // 0 = all
+};
+
+class PrototypeModel : public models::Model {
+ public:
+  PrototypeModel(const PrototypeModelOptions& options, const models::Task& task, uint64_t seed);
+
+  at::Tensor features(const at::Tensor& x) override;
+  at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
+  int64_t feature_width() const override { return options_.width; }
+  std::string head_name() const override { return "head"; }
+
+  Head& head() { return *head_; }
+  // A head of the same shape and values that is not trained.
+  std::shared_ptr<Head> copy_of_head() const;
+
+ private:
+  PrototypeModelOptions options_;
+  int64_t classes_;
+  uint64_t seed_;
+  std::shared_ptr<models::Model> encoder_;
+  std::shared_ptr<models::Linear> projection_;  // if it is trained
+  at::Tensor fixed_;                            // otherwise [encoder's width, d], or undefined if they are the same
+  std::shared_ptr<Head> head_;
+};
+
+// d orthonormal columns of `rows` numbers (orthonormal rows if d is larger), scaled so that the length of a vector is
+// kept on average. Depends on the seed and the shape alone.
+at::Tensor public_projection(int64_t rows, int64_t d, uint64_t seed);
+
+}  // namespace sotto::methods

@@ -1,0 +1,385 @@
+#include "methods/prototypes/prototype_release.h"
+
+#include "base/error.h"
+#include "methods/averaging.h"
+#include "methods/prototypes/clustering.h"
+#include "methods/prototypes/dimension_score.h"
+#include "methods/requirements.h"
+#include "privacy/calibration.h"
+#include "privacy/mechanisms/laplace.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto::methods {
+namespace {
+
+constexpr const char* kPrototypes = "prototypes";
+constexpr const char* kDimensions = "dimensions";
+constexpr const char* kSums = "sums";
+constexpr const char* kCounts = "counts";
+constexpr const char* kClasses = "classes";
+constexpr const char* kServer = "server";
+constexpr const char* kNoNoise = "no noise was asked for (mechanism = \"none\")";
+constexpr const char* kOracle = "the selection \"oracle\" reads scores of private records";
+constexpr const char* kSupport = "which classes a client holds, and how many records of each, is sent in the clear";
+constexpr const char* kClusterSupport = "how many clusters there are, and how large they are, depends on private records";
+
+privacy::NoiseSource noise_for(const privacy::ReleaseContext& context, const char* what) {
+  return context.noise_source(what);
+}
+
+at::Tensor clipped(const at::Tensor& rows, double bound) {
+  return rows * (bound / rows.norm(2, 1, true).clamp_min(1e-12)).clamp_max(1.0);
+}
+
+}  // namespace
+
+ReleaseOptions read_release_options(config::Section& section) {
+  ReleaseOptions o;
+  o.mechanism = section.one_of("mechanism", o.mechanism, {"none", "igpp", "vpp"});
+  o.selection = section.one_of("selection", o.selection, {"paper", "once", "free", "random", "oracle"});
+  o.weighting = section.one_of("weighting", o.weighting, {"paper", "best", "even"});
+  o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
+  o.radius = section.number("radius", o.radius, config::kPositive);
+  o.rho = section.number("rho", o.rho, {.low = 0.0, .high = 0.5, .low_excluded = true});
+  o.split = section.number("split", o.split, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  o.high = section.number("high", o.high, config::kPositive);
+  o.zeta = section.number("zeta", o.zeta, config::kPositive);
+  o.count_share =
+      section.number("count_share", o.count_share, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  return o;
+}
+
+PrototypeRelease::PrototypeRelease(const MethodContext& context, const ReleaseOptions& options,
+                                   const PrototypeShape& shape, bool clusters)
+    : spec_(context.spec),
+      options_(options),
+      shape_(shape),
+      clusters_(clusters),
+      printed_(context.spec.variant == "paper") {
+  if (!context.participations.empty()) {
+    most_participations_ = std::max<int64_t>(
+        1, *std::max_element(context.participations.begin(), context.participations.end()));
+  }
+  if (options_.mechanism == "none") return;
+  require_privacy(spec_, "record");
+  if (options_.parted() && shape_.width < 2) fail_user("method.width: mechanism \"vpp\" needs at least 2 dimensions");
+}
+
+int64_t PrototypeRelease::first_width() const {
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(options_.rho * static_cast<double>(shape_.width))), 1,
+                             shape_.width - 1);
+}
+
+int64_t PrototypeRelease::selections(const ClientFacts& client) const {
+  return options_.selection == "once" ? 1 : releases(client);
+}
+
+double PrototypeRelease::selection_epsilon(const ClientFacts& client) const {
+  return options_.split * client.epsilon / static_cast<double>(selections(client));
+}
+
+double PrototypeRelease::multiplier(const ClientFacts& client) const {
+  const double epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon;
+  const double delta = spec_.privacy->delta;
+  if (!printed_) {
+    return privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
+                                         privacy::neighbours_of(*spec_.privacy).adjacency);
+  }
+  const auto printed = privacy::printed_noise_multiplier(epsilon, delta, releases(client));
+  if (!printed) fail_user("privacy.epsilon: {} is below what the paper's accounting can certify at δ = {}", epsilon, delta);
+  return *printed;
+}
+
+double PrototypeRelease::paper_weight() const {
+  const double first = std::sqrt(static_cast<double>(first_width()) / static_cast<double>(shape_.width));
+  const double rest = std::sqrt(1 - first * first);
+  return rest / (first + rest);
+}
+
+at::Tensor PrototypeRelease::rest_of(const at::Tensor& first) const {
+  return at::ones({shape_.width}, at::kBool).index_fill_(0, first, false).nonzero().squeeze(1);
+}
+
+at::Tensor PrototypeRelease::select_privately(const LabelledFeatures& records, const ClientFacts& client,
+                                              const privacy::ReleaseContext& context) const {
+  const privacy::LaplaceTopK mechanism(shape_.width, options_.high, first_width(), selection_epsilon(client));
+  privacy::Event event = mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kDimensions, kServer);
+  if (printed_) event.claim = {.by = privacy::kClaimEach, .epsilon = selection_epsilon(client)};
+  privacy::Receipt receipt = context.ledger.spend(event, selections(client));
+  NamedTensors scores;
+  scores.push_back({"scores", dimension_scores(records.values, records.labels, shape_.classes, options_.zeta)});
+  privacy::NoiseSource noise = noise_for(context, kDimensions);
+  const privacy::Release chosen = mechanism.randomise(
+      privacy::clamp_each(privacy::Contribution(std::move(scores)), options_.high), std::move(receipt), noise);
+  return chosen.values().front().value.clone();
+}
+
+PrototypeRelease::Parts PrototypeRelease::part(const LabelledFeatures& records, const PrototypeSet& global,
+                                               const at::Tensor& remembered, const ClientFacts& client,
+                                               const privacy::ReleaseContext& context) const {
+  if (!options_.parted()) return {};
+  Parts parts;
+  const int64_t width = first_width();
+  at::Tensor known;  // how the classes differ, dimension by dimension, as far as is public
+  if (!global.empty()) known = between_class_variance(global.values, global.classes, shape_.classes);
+  if (options_.selection == "free") {
+    if (!known.defined()) return {};
+    parts.first = largest(known, width);
+  } else if (options_.selection == "random") {
+    RandomStream stream(spec_.seed, "random-dimensions", static_cast<uint64_t>(context.round),
+                        static_cast<uint64_t>(context.client));
+    parts.first = at::tensor(stream.sample_without_replacement(shape_.width, width), at::kLong);
+  } else if (options_.selection == "oracle") {
+    NamedTensors indices;
+    indices.push_back(
+        {"indices", largest(dimension_scores(records.values, records.labels, shape_.classes, options_.zeta), width)});
+    parts.first = privacy::in_the_clear(privacy::Contribution(std::move(indices)), context, kDimensions, kOracle)
+                      .values()
+                      .front()
+                      .value.clone();
+  } else if (options_.selection == "once" && remembered.defined()) {
+    parts.first = remembered;
+  } else {
+    parts.first = select_privately(records, client, context);
+  }
+  const double rho = static_cast<double>(width) / static_cast<double>(shape_.width);
+  parts.weight = options_.weighting == "paper" ? paper_weight() : rho;
+  if (options_.weighting == "best" && known.defined()) {
+    const double total = known.sum().item<double>();
+    const double share = total > 0 ? known.index_select(0, parts.first).sum().item<double>() / total : rho;
+    const double first = std::sqrt(share * rho), rest = std::sqrt((1 - share) * (1 - rho));
+    // A weight of 0 or 1 would leave one group without any noise to speak of and drown the other.
+    parts.weight = std::clamp(first / (first + rest), 0.01, 0.99);
+  }
+  return parts;
+}
+
+privacy::CellRule PrototypeRelease::rule(const Parts& parts) const {
+  privacy::CellRule rule;
+  rule.cells = shape_.cells();
+  rule.by_label = shape_.anchors == 1;
+  rule.adjacency = privacy::neighbours_of(*spec_.privacy).adjacency;
+  rule.count_share = options_.count_share;
+  if (!parts.first.defined()) {
+    rule.parts = {{kSums, shape_.width, options_.radius, 1.0}};
+    return rule;
+  }
+  const double rho = static_cast<double>(parts.first.numel()) / static_cast<double>(shape_.width);
+  rule.parts = {{"A", parts.first.numel(), options_.radius * std::sqrt(rho), parts.weight},
+                {"B", shape_.width - parts.first.numel(), options_.radius * std::sqrt(1 - rho), 1 - parts.weight}};
+  return rule;
+}
+
+PrototypeRelease::Result PrototypeRelease::release_sums(const LabelledFeatures& records, const Parts& parts,
+                                                        const ClientFacts& client,
+                                                        const privacy::ReleaseContext& context) const {
+  const privacy::CellRule rule = this->rule(parts);
+  const auto mechanism = privacy::GroupwiseGaussian::joint(multiplier(client), rule.groups());
+  privacy::Receipt receipt = context.ledger.spend(
+      mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kPrototypes, kServer), releases(client));
+  NamedTensors values;
+  if (parts.first.defined()) {
+    values.push_back({"A", records.values.index_select(1, parts.first)});
+    values.push_back({"B", records.values.index_select(1, rest_of(parts.first))});
+  } else {
+    values.push_back({kSums, records.values});
+  }
+  values.push_back({kCounts, records.cells});
+  privacy::NoiseSource noise = noise_for(context, kPrototypes);
+  privacy::Release release = mechanism.randomise(
+      privacy::sum_cells(privacy::Contribution(std::move(values)), rule), std::move(receipt), noise);
+  if (parts.first.defined()) {
+    release = privacy::post_process(std::move(release), [&](const NamedTensors& noisy) {
+      at::Tensor sums = at::empty({shape_.cells(), shape_.width});
+      sums.index_copy_(1, parts.first, noisy[0].value);
+      sums.index_copy_(1, rest_of(parts.first), noisy[1].value);
+      NamedTensors whole;
+      whole.push_back({kSums, sums});
+      whole.push_back(noisy[2]);
+      return whole;
+    });
+  }
+  return {std::move(release), mechanism.noise_norm(1), parts.first};
+}
+
+std::string PrototypeRelease::why_unproven() const {
+  if (clusters_) return kClusterSupport;
+  return spec_.privacy->adjacency == "replace-same-label" ? "" : kSupport;
+}
+
+PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures& records, const Parts& parts,
+                                                         const ClientFacts& client,
+                                                         const privacy::ReleaseContext& context) const {
+  const bool noisy = options_.mechanism != "none";
+  const at::Tensor cells = clusters_ ? records.cells : records.labels;
+  const int64_t count = clusters_ ? cluster_count(records.cells) : shape_.classes;
+  const at::Tensor sizes = at::bincount(cells, {}, count).to(at::kFloat);
+  const at::Tensor held = sizes.gt(0).nonzero().squeeze(1);
+  const at::Tensor classes = at::zeros({count}, at::kLong).index_copy_(0, cells, records.labels).index_select(0, held);
+  const auto means_of = [&](const at::Tensor& rows) {
+    const at::Tensor sums = at::zeros({count, rows.size(1)}).index_add_(0, cells, rows);
+    return (sums / sizes.clamp_min(1).unsqueeze(1)).index_select(0, held);
+  };
+
+  struct Part {
+    at::Tensor columns;  // undefined: all
+    double bound;
+    double weight;
+  };
+  std::vector<Part> all = {{at::Tensor(), options_.radius, 1.0}};
+  if (parts.first.defined()) {
+    const double rho = static_cast<double>(parts.first.numel()) / static_cast<double>(shape_.width);
+    all = {{parts.first, options_.radius * std::sqrt(rho), parts.weight},
+           {rest_of(parts.first), options_.radius * std::sqrt(1 - rho), 1 - parts.weight}};
+  }
+  const auto assembled = [&](const std::vector<at::Tensor>& columns) {
+    at::Tensor whole = columns.front();
+    if (all.size() > 1) {
+      whole = at::empty({held.numel(), shape_.width});
+      for (size_t g = 0; g < all.size(); ++g) whole.index_copy_(1, all[g].columns, columns[g]);
+    }
+    NamedTensors upload;
+    if (clusters_) {
+      upload.push_back({kPrototypes, whole});
+      upload.push_back({kClasses, classes});
+    } else {
+      upload.push_back({kPrototypes, at::zeros({count, shape_.width}).index_copy_(0, held, whole)});
+    }
+    upload.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(records.labels.size(0)), at::kDouble)});
+    return upload;
+  };
+  if (!noisy) {
+    return {privacy::in_the_clear(privacy::Contribution(assembled({means_of(records.values)})), context, kPrototypes,
+                                  kNoNoise),
+            0.0, at::Tensor()};
+  }
+
+  const double sigma = multiplier(client);
+  std::vector<privacy::ClipRule> rules;
+  std::vector<privacy::Group> groups;
+  std::vector<double> stddevs;
+  NamedTensors values;
+  for (const Part& part : all) {
+    const at::Tensor columns = part.columns.defined() ? records.values.index_select(1, part.columns) : records.values;
+    const at::Tensor means = means_of(clipped(columns, part.bound));
+    for (int64_t k = 0; k < means.size(0); ++k) {
+      const std::string name = fmt::format("{}.{}", k, groups.size());
+      values.push_back({name, means[k].clone()});
+      rules.push_back({name, 1, part.bound});
+      groups.push_back({name, 1, means.size(1), 2 * part.bound});
+      stddevs.push_back(sigma / std::sqrt(part.weight) * 2 * part.bound / sizes[held[k].item<int64_t>()].item<double>());
+    }
+  }
+  const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(std::move(groups), std::move(stddevs));
+  privacy::Event event = mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kPrototypes, kServer);
+  event.why_unproven = why_unproven();
+  event.claim = {.by = privacy::kClaimRun,
+                 .epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon};
+  privacy::Receipt receipt = context.ledger.spend(event, releases(client));
+  privacy::NoiseSource noise = noise_for(context, kPrototypes);
+  privacy::Release release = mechanism.randomise(
+      privacy::clip_whole(privacy::Contribution(std::move(values)), rules, privacy::neighbours_of(*spec_.privacy)),
+      std::move(receipt), noise);
+  const double norm = mechanism.noise_norm();
+  release = privacy::post_process(std::move(release), [&](const NamedTensors& made) {
+    std::vector<at::Tensor> columns;
+    const auto rows = static_cast<size_t>(held.numel());
+    for (size_t g = 0; g < all.size(); ++g) {
+      std::vector<at::Tensor> vectors;
+      for (size_t k = 0; k < rows; ++k) vectors.push_back(made[g * rows + k].value);
+      columns.push_back(at::stack(vectors));
+    }
+    return assembled(columns);
+  });
+  return {std::move(release), norm, parts.first};
+}
+
+PrototypeRelease::Result PrototypeRelease::release(const LabelledFeatures& records, const PrototypeSet& global,
+                                                   const at::Tensor& remembered, const ClientFacts& client,
+                                                   const privacy::ReleaseContext& context) const {
+  const Parts parts = part(records, global, remembered, client, context);
+  const bool means = printed_ || options_.mechanism == "none";
+  return means ? release_means(records, parts, client, context) : release_sums(records, parts, client, context);
+}
+
+NoiseScale PrototypeRelease::noise_scale() const {
+  if (printed_ || options_.mechanism == "none") return {};
+  const auto groups = rule({}).groups();
+  const double z = multiplier(
+      {.records = 0, .participations = most_participations_, .epsilon = spec_.privacy->least_budget()});
+  return {z * groups.front().sensitivity, z * groups.back().sensitivity};
+}
+
+ReleasePlan PrototypeRelease::plan(const ClientFacts& client) const {
+  privacy::Ledger unused;
+  const privacy::ReleaseContext context{.ledger = unused};
+  PlannedRelease prototypes;
+  prototypes.how_often = options_.once ? "once" : "once per participation";
+  prototypes.times = releases(client);
+  if (options_.mechanism == "none") {
+    prototypes.event = {.observer = kServer,
+                        .what = kPrototypes,
+                        .mechanism = privacy::kClearMechanism,
+                        .why_unproven = kNoNoise};
+    return {prototypes};
+  }
+  const privacy::Neighbours neighbours = privacy::neighbours_of(*spec_.privacy);
+  prototypes.coordinates = shape_.cells() * shape_.width;
+  prototypes.bound = options_.radius * static_cast<double>(client.records);
+  if (printed_) {
+    // Noise goes by the size of a class: what is shown is that of equal classes.
+    const double size = std::max(1.0, static_cast<double>(client.records) / static_cast<double>(shape_.classes));
+    const double bound = options_.radius;
+    const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(
+        {{kPrototypes, 1, prototypes.coordinates, 2 * bound * std::sqrt(static_cast<double>(shape_.classes))}},
+        {multiplier(client) * 2 * bound / size});
+    prototypes.event = mechanism.event(context, neighbours, kPrototypes, kServer);
+    prototypes.event.why_unproven = why_unproven();
+    prototypes.event.claim = {
+        .by = privacy::kClaimRun,
+        .epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon};
+    prototypes.bound = bound * std::sqrt(static_cast<double>(shape_.classes));
+    prototypes.noise_stddev = mechanism.noise_stddev(0);
+  } else {
+    const auto mechanism = privacy::GroupwiseGaussian::joint(multiplier(client), rule({}).groups());
+    prototypes.event = mechanism.event(context, neighbours, kPrototypes, kServer);
+    prototypes.noise_stddev = mechanism.noise_stddev(0);
+  }
+  ReleasePlan plan = {prototypes};
+  if (options_.parted() && options_.selection == "oracle") {
+    plan.push_back({.event = {.observer = kServer,
+                              .what = kDimensions,
+                              .mechanism = privacy::kClearMechanism,
+                              .why_unproven = kOracle},
+                    .how_often = prototypes.how_often,
+                    .times = releases(client)});
+  }
+  if (options_.pays_for_selection()) {
+    const privacy::LaplaceTopK mechanism(shape_.width, options_.high, first_width(), selection_epsilon(client));
+    plan.push_back({.event = mechanism.event(context, neighbours, kDimensions, kServer),
+                    .how_often = selections(client) == 1 ? "once" : "once per participation",
+                    .times = selections(client)});
+  }
+  return plan;
+}
+
+PrototypeSet prototypes_of(const NamedTensors& upload, const PrototypeShape& shape, double least) {
+  const at::Tensor sums = find_tensor(upload, kSums);
+  if (sums.defined()) {
+    const at::Tensor counts = find_tensor(upload, kCounts);
+    const at::Tensor classes = at::arange(shape.cells(), at::kLong).div(shape.anchors, "floor");
+    return {sums / counts.clamp_min(std::max(least, 1.0)).unsqueeze(1), classes, counts};
+  }
+  PrototypeSet set;
+  set.values = find_tensor(upload, kPrototypes);
+  set.classes = find_tensor(upload, kClasses);
+  if (!set.classes.defined()) set.classes = at::arange(set.values.size(0), at::kLong);
+  set.weights = at::full({set.values.size(0)}, find_tensor(upload, kRecordsName).item<double>(), at::kFloat);
+  return set.where(set.values.ne(0).any(1));
+}
+
+}  // namespace sotto::methods
