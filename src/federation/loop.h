@@ -23,9 +23,9 @@ struct RoundRecord {
   double seconds = 0.0;            // training, transport and aggregation
   double evaluation_seconds = 0.0;
   std::map<std::string, double> measures;  // what the method measured, mean over the clients that say it
-  std::vector<int64_t> diverged;         // clients whose training became non-finite
-  std::vector<int64_t> abstained;        // clients whose budget is spent
-  std::optional<Evaluation> evaluation;  // on evaluation rounds
+  std::vector<int64_t> diverged;           // clients whose training became non-finite
+  std::vector<int64_t> abstained;          // clients whose budget is spent
+  std::optional<Evaluation> evaluation;    // on evaluation rounds
 };
 
 // What a run can be continued from: the server's side after `round`. Clients' states are committed to the StateStore.

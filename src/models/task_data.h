@@ -17,8 +17,8 @@ struct TaskData {
 };
 
 // Loads the dataset; replaces its records by cached features if data.features asks for them (computing them first if
-// they are not there yet; "a+b" puts those of two backbones side by side); tokenises text for models that read tokens. Text for a model that cannot read it is a
-// UserError.
+// they are not there yet; "a+b" puts those of two backbones side by side); tokenises text for models that read tokens.
+// Text for a model that cannot read it is a UserError.
 TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed);
 
 // Replaces the texts of a kText dataset by token ids; `weights` says whose tokenizer to use.

@@ -30,7 +30,8 @@ TEST(Losses, DistanceToOwnLeavesOutClassesWithoutPrototype) {
 TEST(Losses, ContrastIsTheLogShareOfTheOwnClass) {
   const at::Tensor s = matrix({1, 0.5F, 0}, 3);
   const double e1 = std::exp(2.0), e2 = std::exp(1.0), e3 = 1.0;
-  EXPECT_NEAR(contrast(s, labels({7}), labels({7, 1, 7}), 0.5).item<double>(), -std::log((e1 + e3) / (e1 + e2 + e3)), 1e-6);
+  EXPECT_NEAR(contrast(s, labels({7}), labels({7, 1, 7}), 0.5).item<double>(), -std::log((e1 + e3) / (e1 + e2 + e3)),
+              1e-6);
   EXPECT_EQ(contrast(s, labels({5}), labels({7, 1, 7}), 0.5).item<double>(), 0) << "no prototype of class 5";
 }
 

@@ -21,8 +21,7 @@ struct ClassSums {
 
 ClassSums class_sums(const PrototypeSet& all, const at::Tensor& weights, const at::Tensor& counts, int64_t classes) {
   ClassSums result;
-  result.sums =
-      at::zeros({classes, all.values.size(1)}).index_add_(0, all.classes, all.values * weights.unsqueeze(1));
+  result.sums = at::zeros({classes, all.values.size(1)}).index_add_(0, all.classes, all.values * weights.unsqueeze(1));
   result.counts = at::zeros({classes}).index_add_(0, all.classes, counts);
   result.held = at::bincount(all.classes, {}, classes).gt(0);
   return result;
@@ -80,7 +79,8 @@ std::vector<PrototypeSet> shrunk(const std::vector<PrototypeSet>& clients, const
   const double least = context.least * std::sqrt(members);
   const ClassSums sums = class_sums(all, divisors(all, context.least), all.weights, classes);
 
-  const double everything = std::max(sums.counts.sum().item<double>(), context.least * std::sqrt(members * static_cast<double>(classes)));
+  const double everything =
+      std::max(sums.counts.sum().item<double>(), context.least * std::sqrt(members * static_cast<double>(classes)));
   const at::Tensor centre = sums.sums.sum(0, true) / everything;
   const at::Tensor counts = sums.counts.clamp_min(least);
   const at::Tensor offsets = sums.sums / counts.unsqueeze(1) - centre;

@@ -11,8 +11,7 @@ namespace {
 // The encoder learns by contrast alone; the head is fitted to what the encoder gives, and sends nothing back.
 class FedPcl : public Framework {
  public:
-  explicit FedPcl(config::Section& section)
-      : temperature_(section.number("temperature", 0.07, config::kPositive)) {}
+  explicit FedPcl(config::Section& section) : temperature_(section.number("temperature", 0.07, config::kPositive)) {}
 
   bool head_is_apart() const override { return true; }
 
@@ -54,7 +53,8 @@ std::unique_ptr<Framework> make_fedpcl(config::Section& section) {
 }
 
 MethodEntry fedpcl() {
-  return prototype_method("fedpcl", "features are contrasted with the global prototypes and with every client's", "Tan et al., NeurIPS 2022", make_fedpcl);
+  return prototype_method("fedpcl", "features are contrasted with the global prototypes and with every client's",
+                          "Tan et al., NeurIPS 2022", make_fedpcl);
 }
 
 }  // namespace sotto::methods

@@ -41,7 +41,8 @@ std::unique_ptr<Framework> make_fedplvm(config::Section& section) {
 }
 
 MethodEntry fedplvm() {
-  return prototype_method("fedplvm", "clusters at clients and server, contrasted by a sparse cosine", "Wang et al., NeurIPS 2024", make_fedplvm);
+  return prototype_method("fedplvm", "clusters at clients and server, contrasted by a sparse cosine",
+                          "Wang et al., NeurIPS 2024", make_fedplvm);
 }
 
 }  // namespace sotto::methods

@@ -33,7 +33,8 @@ std::unique_ptr<Framework> make_fedproto(config::Section& section) {
 }
 
 MethodEntry fedproto() {
-  return prototype_method("fedproto", "features are drawn to the mean prototype of their class", "Tan et al., AAAI 2022", make_fedproto);
+  return prototype_method("fedproto", "features are drawn to the mean prototype of their class",
+                          "Tan et al., AAAI 2022", make_fedproto);
 }
 
 }  // namespace sotto::methods

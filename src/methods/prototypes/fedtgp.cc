@@ -48,8 +48,7 @@ class FedTgp : public Framework {
       at::cross_entropy_loss(-distances.masked_fill(absent.unsqueeze(0), 1e9), all.classes).backward();
       optimizer.step();
     }
-    append(made, kGlobal,
-           {prototypes().detach().index_select(0, means.classes).clone(), means.classes, means.weights});
+    append(made, kGlobal, {prototypes().detach().index_select(0, means.classes).clone(), means.classes, means.weights});
     return made;
   }
 
@@ -71,7 +70,8 @@ std::unique_ptr<Framework> make_fedtgp(config::Section& section) {
 }
 
 MethodEntry fedtgp() {
-  return prototype_method("fedtgp", "the server trains prototypes that keep classes apart by an adaptive margin", "Zhang et al., AAAI 2024", make_fedtgp);
+  return prototype_method("fedtgp", "the server trains prototypes that keep classes apart by an adaptive margin",
+                          "Zhang et al., AAAI 2024", make_fedtgp);
 }
 
 }  // namespace sotto::methods

@@ -44,7 +44,8 @@ std::unique_ptr<Framework> make_fpl(config::Section& section) {
 }
 
 MethodEntry fpl() {
-  return prototype_method("fpl", "contrast with clusters of prototypes, and a pull to the mean of their centres", "Huang et al., CVPR 2023", make_fpl);
+  return prototype_method("fpl", "contrast with clusters of prototypes, and a pull to the mean of their centres",
+                          "Huang et al., CVPR 2023", make_fpl);
 }
 
 }  // namespace sotto::methods

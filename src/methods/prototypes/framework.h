@@ -19,7 +19,7 @@ struct LocalBatch {
   at::Tensor features;  // [B, d], soft-clipped if that is on
   at::Tensor logits;    // of these features
   at::Tensor labels;
-  at::Tensor source;    // [B, d]: the features that prototypes are made of, without a graph
+  at::Tensor source;  // [B, d]: the features that prototypes are made of, without a graph
 };
 
 // What a server's generator may look at besides prototypes.

@@ -57,6 +57,19 @@ at::Tensor distillation(const at::Tensor& teacher, const at::Tensor& student, do
   return (target.exp() * (target - answer)).sum(1).mean();
 }
 
+at::Tensor prototype_prior(const at::Tensor& features, const PrototypeSet& prototypes, int64_t classes) {
+  if (prototypes.empty()) return at::zeros({features.size(0), classes}, features.options());
+  const at::Tensor held = at::bincount(prototypes.classes, {}, classes).to(features.scalar_type()).unsqueeze(1);
+  const at::Tensor sums =
+      at::zeros({classes, features.size(1)}, features.options()).index_add_(0, prototypes.classes, prototypes.values);
+  const at::Tensor own = sums / held.clamp_min(1);
+  const at::Tensor centre = own.sum(0, true) / held.gt(0).sum();
+  const at::Tensor means = at::where(held.gt(0), own, centre);
+  const double spread = ((means - centre).square().sum() / held.gt(0).sum()).item<double>();
+  if (!(spread > 0)) return at::zeros({features.size(0), classes}, features.options());
+  return features.mm((means - centre).t()) / spread;
+}
+
 at::Tensor soft_clip(const at::Tensor& features, double radius, double gamma) {
   return features * (radius / (features.norm(2, 1, true) + gamma * radius));
 }

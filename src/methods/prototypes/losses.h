@@ -29,6 +29,11 @@ at::Tensor correction(const at::Tensor& similarity, const at::Tensor& labels, co
 // KL(softmax(teacher/τ) ‖ softmax(student/τ)), mean over records; no gradient goes to the teacher.
 at::Tensor distillation(const at::Tensor& teacher, const at::Tensor& student, double temperature);
 
+// Class logits [B, C] by the direction of the prototypes: ⟨z, p_c - m⟩/v, m the mean of the prototypes (of a class,
+// their mean), v their mean squared distance from it. Zero for classes that have none. Lengths of prototypes do not
+// count: under noise they are those of the noise.
+at::Tensor prototype_prior(const at::Tensor& features, const PrototypeSet& prototypes, int64_t classes);
+
 // R·z/(‖z‖ + γR): near R for features of any length.
 at::Tensor soft_clip(const at::Tensor& features, double radius, double gamma);
 

@@ -9,7 +9,7 @@ namespace sotto::methods {
 namespace {
 
 constexpr int64_t kBottleneck = 64;
-constexpr const char* kTeacher[] = {"teacher.down.weight", "teacher.down.bias", "teacher.up.weight",
+constexpr const char* kTeacher[] = {"teacher.down.weight", "teacher.down.bias",  "teacher.up.weight",
                                     "teacher.up.bias",     "teacher.out.weight", "teacher.out.bias"};
 
 // out(x + up(ReLU(down x)))
@@ -45,7 +45,8 @@ class Mpft : public Framework {
     const int64_t width = context.shape.width;
     RandomStream stream(context.seed, "prototype-adapter");
     at::Generator init = stream.torch_generator();
-    models::Linear down(width, kBottleneck, init), up(kBottleneck, width, init), out(width, context.shape.classes, init);
+    models::Linear down(width, kBottleneck, init), up(kBottleneck, width, init),
+        out(width, context.shape.classes, init);
     {
       const at::NoGradGuard no_grad;
       up.weight.zero_();
@@ -76,7 +77,8 @@ std::unique_ptr<Framework> make_mpft(config::Section& section) {
 }
 
 MethodEntry mpft() {
-  return prototype_method("mpft", "the server trains an adapter and a head on prototypes; clients distil from it", "Zhang et al., CVPR 2025", make_mpft);
+  return prototype_method("mpft", "the server trains an adapter and a head on prototypes; clients distil from it",
+                          "Zhang et al., CVPR 2025", make_mpft);
 }
 
 }  // namespace sotto::methods

@@ -1,12 +1,11 @@
+#include "base/error.h"
+#include "methods/local_trainer.h"
+#include "methods/options.h"
 #include "methods/prototypes/clustering.h"
 #include "methods/prototypes/dimension_score.h"
 #include "methods/prototypes/framework.h"
 #include "methods/prototypes/losses.h"
 #include "methods/prototypes/prototype_model.h"
-
-#include "base/error.h"
-#include "methods/local_trainer.h"
-#include "methods/options.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -15,12 +14,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace sotto::methods {
 namespace {
 
 constexpr const char* kAnchors = "anchors";
+constexpr const char* kCentre = "centre";
 constexpr const char* kReleased = "state.released";
+constexpr const char* kCentred = "state.centred";
 constexpr const char* kDimensionsKept = "state.dimensions";
 constexpr const char* kKind = "state.kind";
 constexpr const char* kTeacherPrefix = "teacher.";
@@ -39,6 +41,8 @@ struct Options {
   int64_t anchors = 2;
   double cluster_rate = 0.1;
   bool shrink = false;
+  bool normalise = false;  // features are scaled to length R, wherever they are used
+  bool prior = false;      // the head corrects a nearest-prototype classifier
   bool diagnostics = false;
 };
 
@@ -56,6 +60,8 @@ Options read_options(config::Section& section) {
   o.anchors = section.integer("anchors", o.anchors, config::between(1, 64));
   o.cluster_rate = section.number("cluster_rate", o.cluster_rate, {.low = 0.0, .high = 1.0, .low_excluded = true});
   o.shrink = section.boolean("shrink", o.shrink);
+  o.normalise = section.boolean("normalise", o.normalise);
+  o.prior = section.boolean("prior", o.prior);
   o.diagnostics = section.boolean("diagnostics", o.diagnostics);
   return o;
 }
@@ -165,13 +171,6 @@ class Personal {
     return frozen_->features(x);
   }
 
-  void follow(double beta) {
-    const at::NoGradGuard no_grad;
-    const auto student = model_->head().parameters();
-    auto teacher = teacher_->parameters();
-    for (size_t i = 0; i < teacher.size(); ++i) teacher[i].mul_(beta).add_(student[i].detach(), 1 - beta);
-  }
-
  private:
   std::shared_ptr<PrototypeModel> model_, frozen_;
   LocalTrainer trainer_;
@@ -200,23 +199,41 @@ class Client : public ClientMethod {
     StepResult result;
     const auto begin = std::chrono::steady_clock::now();
     result.report = train(mine, broadcast.values, shard, context);
-    if (result.report.diverged) return result;
+    if (result.report.diverged) {
+      if (!upload_is_apart()) return result;
+      // What is sent does not come from this training, and whether it is sent must not either.
+      result.report = {};
+      result.report.measures["diverged"] = 1;
+      mine.load(state);
+    }
     result.report.measures["training_seconds"] = seconds_since(begin);
 
     NamedTensors kept = mine.kept();
     kept.push_back({kKind, at::scalar_tensor(kind, at::kLong)});
-    const bool released = find_tensor(state.values(), kReleased).defined();
+    const auto happened = [&](const char* name) { return find_tensor(state.values(), name).defined(); };
+    const auto remember = [&](const char* name) { kept.push_back({name, at::ones({}, at::kLong)}); };
     at::Tensor dimensions = find_tensor(state.values(), kDimensionsKept);
-    if (!release_.options().once || !released) {
+    const bool centre = release_.options().centre && !find_tensor(broadcast.values, kCentre).defined();
+    bool released = happened(kReleased), centred = happened(kCentred);
+    if (release_.options().silent()) {
+      // nothing leaves
+    } else if (centre && !centred) {
+      centred = true;
+      send_centre(mine, shard, context, result);
+    } else if (!centre && !(release_.options().once && released)) {
+      released = true;
       dimensions = send(mine, broadcast.values, shard, dimensions, context, result);
     }
-    kept.push_back({kReleased, at::ones({}, at::kLong)});
+    if (released) remember(kReleased);
+    if (centred) remember(kCentred);
     if (dimensions.defined()) kept.push_back({kDimensionsKept, dimensions});
     state = privacy::PrivateState(std::move(kept));
     return result;
   }
 
-  void select(const Broadcast&, const privacy::PrivateState& state) override {
+  void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
+    global_ = find_prototypes(broadcast.values, kGlobal);
+    centre_ = find_tensor(broadcast.values, kCentre);
     const at::Tensor kind = find_tensor(state.values(), kKind);
     selected_ = kinds_[kind.defined() ? static_cast<size_t>(kind.item<int64_t>()) : 0].get();
     selected_->load(state);
@@ -224,31 +241,49 @@ class Client : public ClientMethod {
 
   at::Tensor predict(const at::Tensor& x) override {
     const at::NoGradGuard no_grad;
-    return selected_->model().classify(seen_by_head(features(x)));
+    return logits(selected_->model(), seen_by_head(features(x)), global_);
   }
 
-  at::Tensor features(const at::Tensor& x) override { return selected_->trainer().features(x); }
+  at::Tensor features(const at::Tensor& x) override { return placed(selected_->trainer().features(x), centre_); }
 
   NamedTensors selected_weights() const override { return selected_->trainer().model().state(); }
 
  private:
+  bool upload_is_apart() const { return !member_.printed && release_.options().noisy(); }
+
+  // In the space of the prototypes: around the centre, if there is one, and of one length, if that is asked for.
+  at::Tensor placed(const at::Tensor& features, const at::Tensor& centre) const {
+    const at::Tensor around = centre.defined() ? features - centre : features;
+    return member_.options.normalise ? soft_clip(around, member_.options.release.radius, 1e-6) : around;
+  }
+
   at::Tensor seen_by_head(const at::Tensor& features) const {
     const Options& o = member_.options;
     return o.dcr ? soft_clip(features, o.release.radius, o.gamma) : features;
+  }
+
+  at::Tensor logits(PrototypeModel& model, const at::Tensor& features, const PrototypeSet& global) const {
+    const at::Tensor answer = model.classify(features);
+    if (!member_.options.prior || global.empty()) return answer;
+    return answer + model.prior_scale() * prototype_prior(features, global, shape_.classes);
   }
 
   LocalReport train(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
                     const StepContext& context) const {
     const Options& o = member_.options;
     const Framework& framework = *member_.framework;
+    const PrototypeSet global = find_prototypes(broadcast, kGlobal);
+    const at::Tensor centre = find_tensor(broadcast, kCentre);
     at::Tensor norms = at::zeros({}, at::kDouble), gaps = at::zeros({}, at::kDouble);
     const auto loss = [&](const data::Batch& batch) {
-      const at::Tensor z = mine.model().features(batch.x);
+      const at::Tensor z = placed(mine.model().features(batch.x), centre);
       LocalBatch local;
       local.features = seen_by_head(z);
-      local.logits = mine.model().classify(framework.head_is_apart() ? local.features.detach() : local.features);
+      local.logits = logits(mine.model(), framework.head_is_apart() ? local.features.detach() : local.features, global);
       local.labels = batch.y;
-      if (framework.uses_source()) local.source = member_.printed ? z.detach() : mine.untouched_features(batch.x);
+      if (framework.uses_source()) {
+        local.source = member_.printed ? z.detach() : placed(mine.untouched_features(batch.x), centre);
+      }
       at::Tensor total = framework.loss(local, broadcast);
       if (o.diagnostics) norms += z.detach().norm(2, 1).sum().to(at::kDouble);
       if (!o.dcr) return total;
@@ -260,8 +295,9 @@ class Client : public ClientMethod {
       if (o.diagnostics) gaps += (taught - local.logits.detach()).norm(2, 1).sum().to(at::kDouble);
       return total + o.distill * distillation(taught, local.logits, o.tau);
     };
-    const auto follow = [&] { mine.follow(o.beta); };
-    LocalReport report = mine.trainer().descend(shard, context, loss, {}, o.dcr ? follow : std::function<void()>());
+    const auto follow_student = [&] { follow(mine.teacher(), mine.model().head(), o.beta); };
+    LocalReport report =
+        mine.trainer().descend(shard, context, loss, {}, o.dcr ? follow_student : std::function<void()>());
     if (o.diagnostics && report.samples > 0) {
       report.measures["feature_norm"] = norms.item<double>() / static_cast<double>(report.samples);
       if (o.dcr) report.measures["teacher_gap"] = gaps.item<double>() / static_cast<double>(report.samples);
@@ -269,14 +305,29 @@ class Client : public ClientMethod {
     return report;
   }
 
+  ClientFacts facts_of(const data::Shard& shard, const privacy::ReleaseContext& terms) const {
+    return {.records = shard.size(),
+            .participations = terms.participations,
+            .epsilon = spec_.privacy ? spec_.privacy->budget_of(terms.client) : 0.0};
+  }
+
+  // A process that died between a release for the whole run and the end of the round has paid for it already.
+  void send_centre(Personal& mine, const data::Shard& shard, const StepContext& context, StepResult& result) const {
+    try {
+      auto made = release_.release_centre(records_of(mine, {}, shard, context).values, facts_of(shard, context.release),
+                                          context.release);
+      result.upload = std::move(made.upload);
+      result.report.noise = made.noise;
+    } catch (const privacy::BudgetSpent&) {
+    }
+  }
+
   // Makes the upload, if the client can pay for it. The dimensions to remember.
   at::Tensor send(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard, const at::Tensor& remembered,
                   const StepContext& context, StepResult& result) const {
     const auto begin = std::chrono::steady_clock::now();
     const privacy::ReleaseContext& terms = context.release;
-    const ClientFacts facts{.records = shard.size(),
-                            .participations = terms.participations,
-                            .epsilon = spec_.privacy ? spec_.privacy->budget_of(terms.client) : 0.0};
+    const ClientFacts facts = facts_of(shard, terms);
     const LabelledFeatures records = records_of(mine, broadcast, shard, context);
     const PrototypeSet global = find_prototypes(broadcast, kGlobal);
     try {
@@ -287,7 +338,6 @@ class Client : public ClientMethod {
       if (member_.options.diagnostics) diagnose(records, made.dimensions, result.report);
       return made.dimensions;
     } catch (const privacy::BudgetSpent&) {
-      // A process that died between its only release and the end of the round has paid already.
       if (!release_.options().once) throw;
       return remembered;
     }
@@ -308,10 +358,12 @@ class Client : public ClientMethod {
                               const StepContext& context) const {
     LabelledFeatures records;
     std::vector<at::Tensor> values, labels;
+    const at::Tensor centre = find_tensor(broadcast, kCentre);
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
       data::gather(dataset_.train, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
-      values.push_back(member_.printed ? mine.trainer().features(batch.x) : mine.untouched_features(batch.x));
+      values.push_back(
+          placed(member_.printed ? mine.trainer().features(batch.x) : mine.untouched_features(batch.x), centre));
       labels.push_back(batch.y.clone());
     }
     if (values.empty()) {
@@ -323,7 +375,7 @@ class Client : public ClientMethod {
     records.labels = at::cat(labels);
     if (!member_.clusters()) {
       records.cells = records.labels;
-    } else if (member_.printed || release_.options().mechanism == "none") {
+    } else if (member_.printed || !release_.options().noisy()) {
       records.cells = cluster_within_classes(records, context);
     } else {
       records.cells = cells_around_anchors(records, broadcast);
@@ -340,7 +392,8 @@ class Client : public ClientMethod {
       if (rows.numel() == 0) continue;
       const at::Tensor own = records.values.index_select(0, rows);
       const auto k = static_cast<int64_t>(std::ceil(member_.options.cluster_rate * static_cast<double>(rows.numel())));
-      const at::Tensor labels = member_.framework->local() == LocalPrototypes::kFinch ? finch(own) : k_means(own, k, stream);
+      const at::Tensor labels =
+          member_.framework->local() == LocalPrototypes::kFinch ? finch(own) : k_means(own, k, stream);
       cells.index_copy_(0, rows, labels + next);
       next += cluster_count(labels);
     }
@@ -371,28 +424,42 @@ class Client : public ClientMethod {
   PrototypeRelease release_;
   std::vector<std::unique_ptr<Personal>> kinds_;
   Personal* selected_ = nullptr;
+  PrototypeSet global_;  // of the broadcast that was selected
+  at::Tensor centre_;
 };
 
 class Server : public ServerMethod {
  public:
   Server(const MethodContext& context, Member member)
       : member_(std::move(member)), seed_(context.spec.seed), shape_(member_.shape(context)) {
-    noise_ = release_of(context, member_).noise_scale();
+    const PrototypeRelease release = release_of(context, member_);
+    noise_ = release.noise_scale();
+    centre_noise_ = release.centre_noise_scale();
   }
 
   Broadcast open() override { return current_; }
 
   void accept(const privacy::Upload& upload) override {
+    const CentreSums centre = centre_of(upload.values());
+    if (centre.sum.defined()) {
+      centre_sum_ = centre_sum_.defined() ? centre_sum_ + centre.sum : centre.sum.clone();
+      centre_count_ += centre.count;
+      ++centre_members_;
+      return;
+    }
     sets_.push_back(prototypes_of(upload.values(), shape_, noise_.count));
     fresh_ = true;
   }
 
   Broadcast aggregate(const RoundContext& context) override {
     current_.round = context.round();
+    if (centre_members_ > 0) place_centre();
     if (!fresh_) return current_;
+    const at::Tensor centre = find_tensor(current_.values, kCentre);
     const GeneratorContext terms{shape_, noise_, noise_.count, seed_, context.round()};
     const auto& options = member_.options;
     current_.values = member_.framework->generate(options.shrink ? shrunk(sets_, terms) : sets_, terms);
+    if (centre.defined()) current_.values.push_back({kCentre, centre});
     if (shape_.anchors > 1 && !options.release.once) current_.values.push_back({kAnchors, next_anchors()});
     if (!options.release.once) sets_.clear();
     fresh_ = false;
@@ -417,6 +484,19 @@ class Server : public ServerMethod {
   }
 
  private:
+  // As far as the noise leaves it to be trusted.
+  void place_centre() {
+    const double members = static_cast<double>(centre_members_);
+    const double count = std::max(centre_count_, std::sqrt(members) * std::max(centre_noise_.count, 1.0));
+    const at::Tensor mean = centre_sum_ / count;
+    const double noise = static_cast<double>(shape_.width) * members * std::pow(centre_noise_.sum / count, 2);
+    const double trust = std::max(0.0, 1 - noise / std::max(mean.square().sum().item<double>(), 1e-30));
+    current_.values.push_back({kCentre, mean * trust});
+    centre_sum_ = at::Tensor();
+    centre_count_ = 0;
+    centre_members_ = 0;
+  }
+
   // The heaviest global prototypes of each class; public directions where there are too few.
   at::Tensor next_anchors() const {
     const PrototypeSet global = find_prototypes(current_.values, kGlobal);
@@ -434,7 +514,10 @@ class Server : public ServerMethod {
   Member member_;
   uint64_t seed_;
   PrototypeShape shape_;
-  NoiseScale noise_;
+  NoiseScale noise_, centre_noise_;
+  at::Tensor centre_sum_;
+  double centre_count_ = 0;
+  int64_t centre_members_ = 0;
   std::vector<PrototypeSet> sets_;
   bool fresh_ = false;
   Broadcast current_;

@@ -11,7 +11,6 @@
 namespace sotto::methods {
 namespace {
 
-// The tanh-free normal initialisation of libtorch draws from the generator given.
 at::Tensor normal_matrix(int64_t rows, int64_t columns, RandomStream& stream) {
   return at::empty({rows, columns}).normal_(0, 1, stream.torch_generator());
 }
@@ -40,6 +39,13 @@ at::Tensor Head::forward(const at::Tensor& features) {
   return layers_.back()->forward(dropout_->forward(x));
 }
 
+void follow(Head& teacher, const Head& student, double beta) {
+  const at::NoGradGuard no_grad;
+  const auto from = student.parameters();
+  auto to = teacher.parameters();
+  for (size_t i = 0; i < to.size(); ++i) to[i].mul_(beta).add_(from[i].detach(), 1 - beta);
+}
+
 at::Tensor public_projection(int64_t rows, int64_t d, uint64_t seed) {
   RandomStream stream(seed, "public-projection", static_cast<uint64_t>(rows));
   const int64_t long_side = std::max(rows, d), short_side = std::min(rows, d);
@@ -51,7 +57,13 @@ at::Tensor public_projection(int64_t rows, int64_t d, uint64_t seed) {
 PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const models::Task& task, uint64_t seed)
     : options_(options), classes_(task.classes), seed_(seed) {
   RandomStream stream(seed, "model-init");
-  encoder_ = register_module("encoder", models::make_model(options.encoder, seen_by(task, options), stream));
+  models::Task seen = seen_by(task, options);
+  project_first_ = !options.trained_projection && options.encoder.name == "adapter" && seen.record_shape.size() == 1;
+  if (project_first_ && seen.record_shape[0] != options.width) {
+    fixed_ = public_projection(seen.record_shape[0], options.width, seed);
+    seen.record_shape = {options.width};
+  }
+  encoder_ = register_module("encoder", models::make_model(options.encoder, seen, stream));
   for (auto& parameter : encoder_->named_parameters()) {
     if (parameter.key().starts_with(encoder_->head_name() + ".")) parameter.value().set_requires_grad(false);
   }
@@ -61,14 +73,16 @@ PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const model
   } else if (given != options.width) {
     fixed_ = public_projection(given, options.width, seed);
   }
-  head_ = register_module("head", std::make_shared<Head>(options.width, options.hidden, task.classes,
-                                                         options.encoder.dropout, stream.torch_generator(),
-                                                         generator_));
+  head_ =
+      register_module("head", std::make_shared<Head>(options.width, options.hidden, task.classes,
+                                                     options.encoder.dropout, stream.torch_generator(), generator_));
+  log_scale_ = register_parameter("prior_scale", at::zeros({1}));
   *generator_ = stream.torch_generator();
 }
 
 at::Tensor PrototypeModel::features(const at::Tensor& x) {
   const at::Tensor seen = options_.columns > 0 ? x.narrow(1, options_.first_column, options_.columns) : x;
+  if (project_first_) return encoder_->features(fixed_.defined() ? seen.mm(fixed_) : seen);
   const at::Tensor encoded = encoder_->features(seen);
   if (projection_) return projection_->forward(encoded);
   return fixed_.defined() ? encoded.mm(fixed_) : encoded;

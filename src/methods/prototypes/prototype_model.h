@@ -1,9 +1,9 @@
 // What a client of a prototype framework trains: an encoder into the space of the prototypes, and a head.
 //
-//   z = P f(x),  logits = head(z)
+//   z = P f(x),  or f(P x) where f is an adapter on cached features;  logits = head(z)
 //
 // f is the [model] of the config: a frozen backbone with adapters, or an adapter on cached features. P maps to d
-// dimensions: fixed, public and the same for everybody, or trained with the rest.
+// dimensions: fixed, public and the same for everybody, or trained with the rest (then always after f).
 #pragma once
 
 #include "config/run_spec.h"
@@ -28,6 +28,9 @@ class Head : public torch::nn::Module {
   std::shared_ptr<models::Dropout> dropout_;
 };
 
+// teacher ← β·teacher + (1 - β)·student.
+void follow(Head& teacher, const Head& student, double beta);
+
 struct PrototypeModelOptions {
   config::ModelOptions encoder;
   int64_t width = 512;  // d
@@ -47,6 +50,8 @@ class PrototypeModel : public models::Model {
   std::string head_name() const override { return "head"; }
 
   Head& head() { return *head_; }
+  // How much a prior of the classes counts, as a factor: trained, 1 at the start.
+  at::Tensor prior_scale() const { return log_scale_.exp(); }
   // A head of the same shape and values that is not trained.
   std::shared_ptr<Head> copy_of_head() const;
 
@@ -56,7 +61,9 @@ class PrototypeModel : public models::Model {
   uint64_t seed_;
   std::shared_ptr<models::Model> encoder_;
   std::shared_ptr<models::Linear> projection_;  // if it is trained
-  at::Tensor fixed_;                            // otherwise [encoder's width, d], or undefined if they are the same
+  at::Tensor fixed_;                            // otherwise [given width, d], or undefined if they are the same
+  bool project_first_ = false;
+  at::Tensor log_scale_;
   std::shared_ptr<Head> head_;
 };
 

@@ -17,6 +17,7 @@ namespace sotto::methods {
 namespace {
 
 constexpr const char* kPrototypes = "prototypes";
+constexpr const char* kCentre = "centre";
 constexpr const char* kDimensions = "dimensions";
 constexpr const char* kSums = "sums";
 constexpr const char* kCounts = "counts";
@@ -25,7 +26,8 @@ constexpr const char* kServer = "server";
 constexpr const char* kNoNoise = "no noise was asked for (mechanism = \"none\")";
 constexpr const char* kOracle = "the selection \"oracle\" reads scores of private records";
 constexpr const char* kSupport = "which classes a client holds, and how many records of each, is sent in the clear";
-constexpr const char* kClusterSupport = "how many clusters there are, and how large they are, depends on private records";
+constexpr const char* kClusterSupport =
+    "how many clusters there are, and how large they are, depends on private records";
 
 privacy::NoiseSource noise_for(const privacy::ReleaseContext& context, const char* what) {
   return context.noise_source(what);
@@ -39,7 +41,7 @@ at::Tensor clipped(const at::Tensor& rows, double bound) {
 
 ReleaseOptions read_release_options(config::Section& section) {
   ReleaseOptions o;
-  o.mechanism = section.one_of("mechanism", o.mechanism, {"none", "igpp", "vpp"});
+  o.mechanism = section.one_of("mechanism", o.mechanism, {"local", "none", "igpp", "vpp"});
   o.selection = section.one_of("selection", o.selection, {"paper", "once", "free", "random", "oracle"});
   o.weighting = section.one_of("weighting", o.weighting, {"paper", "best", "even"});
   o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
@@ -48,8 +50,11 @@ ReleaseOptions read_release_options(config::Section& section) {
   o.split = section.number("split", o.split, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
   o.high = section.number("high", o.high, config::kPositive);
   o.zeta = section.number("zeta", o.zeta, config::kPositive);
-  o.count_share =
-      section.number("count_share", o.count_share, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  o.centre = section.boolean("centre", o.centre);
+  o.centre_share = section.number("centre_share", o.centre_share,
+                                  {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  o.count_share = section.number("count_share", o.count_share,
+                                 {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
   return o;
 }
 
@@ -61,10 +66,13 @@ PrototypeRelease::PrototypeRelease(const MethodContext& context, const ReleaseOp
       clusters_(clusters),
       printed_(context.spec.variant == "paper") {
   if (!context.participations.empty()) {
-    most_participations_ = std::max<int64_t>(
-        1, *std::max_element(context.participations.begin(), context.participations.end()));
+    most_participations_ =
+        std::max<int64_t>(1, *std::max_element(context.participations.begin(), context.participations.end()));
   }
-  if (options_.mechanism == "none") return;
+  if (options_.centre && (printed_ || !options_.noisy())) {
+    fail_user("method.centre: only sound releases with noise are centred; leave it out");
+  }
+  if (!options_.noisy()) return;
   require_privacy(spec_, "record");
   if (options_.parted() && shape_.width < 2) fail_user("method.width: mechanism \"vpp\" needs at least 2 dimensions");
 }
@@ -82,15 +90,29 @@ double PrototypeRelease::selection_epsilon(const ClientFacts& client) const {
   return options_.split * client.epsilon / static_cast<double>(selections(client));
 }
 
+double PrototypeRelease::epsilon_for_values(const ClientFacts& client) const {
+  return options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon;
+}
+
+// Gaussians add up by 1/z²: the centre has its share of what one release could have, prototypes share the rest.
+double PrototypeRelease::centre_multiplier(const ClientFacts& client) const {
+  return privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, 1, 1.0,
+                                       privacy::neighbours_of(*spec_.privacy).adjacency) /
+         std::sqrt(options_.centre_share);
+}
+
 double PrototypeRelease::multiplier(const ClientFacts& client) const {
-  const double epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon;
+  const double epsilon = epsilon_for_values(client);
   const double delta = spec_.privacy->delta;
   if (!printed_) {
-    return privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
-                                         privacy::neighbours_of(*spec_.privacy).adjacency);
+    const double z = privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
+                                                   privacy::neighbours_of(*spec_.privacy).adjacency);
+    return options_.centre ? z / std::sqrt(1 - options_.centre_share) : z;
   }
   const auto printed = privacy::printed_noise_multiplier(epsilon, delta, releases(client));
-  if (!printed) fail_user("privacy.epsilon: {} is below what the paper's accounting can certify at δ = {}", epsilon, delta);
+  if (!printed) {
+    fail_user("privacy.epsilon: {} is below what the paper's accounting can certify at δ = {}", epsilon, delta);
+  }
   return *printed;
 }
 
@@ -190,8 +212,8 @@ PrototypeRelease::Result PrototypeRelease::release_sums(const LabelledFeatures& 
   }
   values.push_back({kCounts, records.cells});
   privacy::NoiseSource noise = noise_for(context, kPrototypes);
-  privacy::Release release = mechanism.randomise(
-      privacy::sum_cells(privacy::Contribution(std::move(values)), rule), std::move(receipt), noise);
+  privacy::Release release = mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule),
+                                                 std::move(receipt), noise);
   if (parts.first.defined()) {
     release = privacy::post_process(std::move(release), [&](const NamedTensors& noisy) {
       at::Tensor sums = at::empty({shape_.cells(), shape_.width});
@@ -214,7 +236,6 @@ std::string PrototypeRelease::why_unproven() const {
 PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures& records, const Parts& parts,
                                                          const ClientFacts& client,
                                                          const privacy::ReleaseContext& context) const {
-  const bool noisy = options_.mechanism != "none";
   const at::Tensor cells = clusters_ ? records.cells : records.labels;
   const int64_t count = clusters_ ? cluster_count(records.cells) : shape_.classes;
   const at::Tensor sizes = at::bincount(cells, {}, count).to(at::kFloat);
@@ -252,7 +273,7 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
     upload.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(records.labels.size(0)), at::kDouble)});
     return upload;
   };
-  if (!noisy) {
+  if (!options_.noisy()) {
     return {privacy::in_the_clear(privacy::Contribution(assembled({means_of(records.values)})), context, kPrototypes,
                                   kNoNoise),
             0.0, at::Tensor()};
@@ -271,14 +292,14 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
       values.push_back({name, means[k].clone()});
       rules.push_back({name, 1, part.bound});
       groups.push_back({name, 1, means.size(1), 2 * part.bound});
-      stddevs.push_back(sigma / std::sqrt(part.weight) * 2 * part.bound / sizes[held[k].item<int64_t>()].item<double>());
+      stddevs.push_back(sigma / std::sqrt(part.weight) * 2 * part.bound /
+                        sizes[held[k].item<int64_t>()].item<double>());
     }
   }
   const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(std::move(groups), std::move(stddevs));
   privacy::Event event = mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kPrototypes, kServer);
   event.why_unproven = why_unproven();
-  event.claim = {.by = privacy::kClaimRun,
-                 .epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon};
+  event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)};
   privacy::Receipt receipt = context.ledger.spend(event, releases(client));
   privacy::NoiseSource noise = noise_for(context, kPrototypes);
   privacy::Release release = mechanism.randomise(
@@ -302,29 +323,62 @@ PrototypeRelease::Result PrototypeRelease::release(const LabelledFeatures& recor
                                                    const at::Tensor& remembered, const ClientFacts& client,
                                                    const privacy::ReleaseContext& context) const {
   const Parts parts = part(records, global, remembered, client, context);
-  const bool means = printed_ || options_.mechanism == "none";
+  const bool means = printed_ || !options_.noisy();
   return means ? release_means(records, parts, client, context) : release_sums(records, parts, client, context);
 }
 
+privacy::CellRule PrototypeRelease::centre_rule() const {
+  privacy::CellRule rule = this->rule({});
+  rule.cells = 1;
+  rule.by_label = false;
+  rule.parts.front().name = kCentre;
+  return rule;
+}
+
+PrototypeRelease::Result PrototypeRelease::release_centre(const at::Tensor& features, const ClientFacts& client,
+                                                          const privacy::ReleaseContext& context) const {
+  const privacy::CellRule rule = centre_rule();
+  const auto mechanism = privacy::GroupwiseGaussian::joint(centre_multiplier(client), rule.groups());
+  privacy::Receipt receipt =
+      context.ledger.spend(mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kCentre, kServer));
+  NamedTensors values;
+  values.push_back({kCentre, features});
+  values.push_back({kCounts, at::zeros({features.size(0)}, at::kLong)});
+  privacy::NoiseSource noise = noise_for(context, kCentre);
+  return {mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule), std::move(receipt),
+                              noise),
+          mechanism.noise_norm(1), at::Tensor()};
+}
+
+ClientFacts PrototypeRelease::least_budget() const {
+  return {.records = 0, .participations = most_participations_, .epsilon = spec_.privacy->least_budget()};
+}
+
 NoiseScale PrototypeRelease::noise_scale() const {
-  if (printed_ || options_.mechanism == "none") return {};
+  if (printed_ || !options_.noisy()) return {};
   const auto groups = rule({}).groups();
-  const double z = multiplier(
-      {.records = 0, .participations = most_participations_, .epsilon = spec_.privacy->least_budget()});
+  const double z = multiplier(least_budget());
+  return {z * groups.front().sensitivity, z * groups.back().sensitivity};
+}
+
+NoiseScale PrototypeRelease::centre_noise_scale() const {
+  if (!options_.centre) return {};
+  const auto groups = centre_rule().groups();
+  const double z = centre_multiplier(least_budget());
   return {z * groups.front().sensitivity, z * groups.back().sensitivity};
 }
 
 ReleasePlan PrototypeRelease::plan(const ClientFacts& client) const {
+  if (options_.silent()) return {};
   privacy::Ledger unused;
   const privacy::ReleaseContext context{.ledger = unused};
   PlannedRelease prototypes;
   prototypes.how_often = options_.once ? "once" : "once per participation";
-  prototypes.times = releases(client);
+  const auto often = [&](int64_t times) { return std::min(times, client.participations); };
+  prototypes.times = often(releases(client));
   if (options_.mechanism == "none") {
-    prototypes.event = {.observer = kServer,
-                        .what = kPrototypes,
-                        .mechanism = privacy::kClearMechanism,
-                        .why_unproven = kNoNoise};
+    prototypes.event = {
+        .observer = kServer, .what = kPrototypes, .mechanism = privacy::kClearMechanism, .why_unproven = kNoNoise};
     return {prototypes};
   }
   const privacy::Neighbours neighbours = privacy::neighbours_of(*spec_.privacy);
@@ -339,9 +393,7 @@ ReleasePlan PrototypeRelease::plan(const ClientFacts& client) const {
         {multiplier(client) * 2 * bound / size});
     prototypes.event = mechanism.event(context, neighbours, kPrototypes, kServer);
     prototypes.event.why_unproven = why_unproven();
-    prototypes.event.claim = {
-        .by = privacy::kClaimRun,
-        .epsilon = options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon};
+    prototypes.event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)};
     prototypes.bound = bound * std::sqrt(static_cast<double>(shape_.classes));
     prototypes.noise_stddev = mechanism.noise_stddev(0);
   } else {
@@ -350,21 +402,36 @@ ReleasePlan PrototypeRelease::plan(const ClientFacts& client) const {
     prototypes.noise_stddev = mechanism.noise_stddev(0);
   }
   ReleasePlan plan = {prototypes};
+  if (options_.centre) {
+    const auto mechanism = privacy::GroupwiseGaussian::joint(centre_multiplier(client), centre_rule().groups());
+    plan.push_back({.event = mechanism.event(context, neighbours, kCentre, kServer),
+                    .how_often = "once, first",
+                    .times = often(1),
+                    .coordinates = shape_.width,
+                    .bound = options_.radius * static_cast<double>(client.records),
+                    .noise_stddev = mechanism.noise_stddev(0)});
+  }
   if (options_.parted() && options_.selection == "oracle") {
     plan.push_back({.event = {.observer = kServer,
                               .what = kDimensions,
                               .mechanism = privacy::kClearMechanism,
                               .why_unproven = kOracle},
                     .how_often = prototypes.how_often,
-                    .times = releases(client)});
+                    .times = prototypes.times});
   }
   if (options_.pays_for_selection()) {
     const privacy::LaplaceTopK mechanism(shape_.width, options_.high, first_width(), selection_epsilon(client));
     plan.push_back({.event = mechanism.event(context, neighbours, kDimensions, kServer),
                     .how_often = selections(client) == 1 ? "once" : "once per participation",
-                    .times = selections(client)});
+                    .times = often(selections(client))});
   }
   return plan;
+}
+
+CentreSums centre_of(const NamedTensors& upload) {
+  const at::Tensor sum = find_tensor(upload, kCentre);
+  if (!sum.defined()) return {};
+  return {sum[0], find_tensor(upload, kCounts).item<double>()};
 }
 
 PrototypeSet prototypes_of(const NamedTensors& upload, const PrototypeShape& shape, double least) {

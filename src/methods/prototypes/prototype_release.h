@@ -1,7 +1,8 @@
 // How prototypes leave a client.
 //
 // mechanism = "igpp": isotropic noise. "vpp": the dimensions are parted into a group A that should carry the classes
-// and a rest B, each bounded and noised by itself. "none": in the clear.
+// and a rest B, each bounded and noised by itself. "none": in the clear. "local": not at all; every client trains
+// alone.
 //
 // Sound: sums and counts of all classes (or cells of classes) with noise, from features that no private training has
 // touched. Paper: means of the classes that the client holds, noise divided by their sizes.
@@ -18,7 +19,7 @@
 namespace sotto::methods {
 
 struct ReleaseOptions {
-  std::string mechanism = "igpp";   // none, igpp, vpp
+  std::string mechanism = "igpp";   // local, none, igpp, vpp
   std::string selection = "paper";  // vpp: paper, once, free, random, oracle
   std::string weighting = "paper";  // vpp: paper, best, even
   bool once = false;                // one release with the whole budget, not one in every round
@@ -27,8 +28,12 @@ struct ReleaseOptions {
   double split = 0.1;               // r: share of ε for private selections
   double high = 0.1;                // H: scores are cut to [0, H]
   double zeta = 1e-8;
-  double count_share = 0.1;         // adjacency add-remove: what counting costs of 1/z²
+  double count_share = 0.1;   // adjacency add-remove: what counting costs of 1/z²
+  bool centre = false;        // sound: the first release is the mean of all records, which later ones are freed of
+  double centre_share = 0.1;  // what that costs of 1/z²
 
+  bool silent() const { return mechanism == "local"; }
+  bool noisy() const { return mechanism == "igpp" || mechanism == "vpp"; }
   bool parted() const { return mechanism == "vpp"; }
   // Whether the selection is paid for out of the client's ε.
   bool pays_for_selection() const { return parted() && (selection == "paper" || selection == "once"); }
@@ -69,29 +74,41 @@ class PrototypeRelease {
 
   struct Result {
     privacy::Upload upload;
-    double noise = 0;         // norm, expected
-    at::Tensor dimensions;    // group A, int64; undefined if there is none
+    double noise = 0;       // norm, expected
+    at::Tensor dimensions;  // group A, int64; undefined if there is none
   };
   // Pays, then computes. `global` is what the server has sent; `remembered` are the dimensions of an earlier release
   // of this client. BudgetSpent if the client cannot afford it.
   Result release(const LabelledFeatures& records, const PrototypeSet& global, const at::Tensor& remembered,
                  const ClientFacts& client, const privacy::ReleaseContext& context) const;
 
+  // The same for the sum of all records.
+  Result release_centre(const at::Tensor& features, const ClientFacts& client,
+                        const privacy::ReleaseContext& context) const;
+
   // Of the client with the least budget; zeros if there is no noise or none that the server knows of.
   NoiseScale noise_scale() const;
+  NoiseScale centre_noise_scale() const;
 
  private:
   struct Parts {
-    at::Tensor first;      // group A; undefined if there is one group only
-    double weight = 1;     // ω of A
+    at::Tensor first;   // group A; undefined if there is one group only
+    double weight = 1;  // ω of A
 
     int64_t groups() const { return first.defined() ? 2 : 1; }
   };
   int64_t first_width() const;
-  int64_t releases(const ClientFacts& client) const { return options_.once ? 1 : std::max<int64_t>(client.participations, 1); }
+  // At least one: what is planned for a client that takes part in nothing is priced all the same.
+  int64_t releases(const ClientFacts& client) const {
+    return options_.once ? 1 : std::max<int64_t>(client.participations, 1);
+  }
   int64_t selections(const ClientFacts& client) const;
   double selection_epsilon(const ClientFacts& client) const;
   double multiplier(const ClientFacts& client) const;
+  double centre_multiplier(const ClientFacts& client) const;
+  double epsilon_for_values(const ClientFacts& client) const;
+  privacy::CellRule centre_rule() const;
+  ClientFacts least_budget() const;
   double paper_weight() const;
   Parts part(const LabelledFeatures& records, const PrototypeSet& global, const at::Tensor& remembered,
              const ClientFacts& client, const privacy::ReleaseContext& context) const;
@@ -114,7 +131,14 @@ class PrototypeRelease {
 };
 
 // What the server got: sound uploads hold `sums` and `counts`, others `prototypes` (rows of zeros where a class is not
-// held), `classes` if they are clusters, and `records`. Sums are divided by their counts, or by `least` if that is more.
+// held), `classes` if they are clusters, and `records`. Sums are divided by their counts, or by `least` if that is
+// more.
 PrototypeSet prototypes_of(const NamedTensors& upload, const PrototypeShape& shape, double least);
+// The upload of release_centre, if it is one.
+struct CentreSums {
+  at::Tensor sum;  // [d]; undefined if it is not
+  double count = 0;
+};
+CentreSums centre_of(const NamedTensors& upload);
 
 }  // namespace sotto::methods
