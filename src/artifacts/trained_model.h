@@ -18,6 +18,8 @@ class TrainedModel {
 
   // Logits for a batch as data::gather gives it.
   at::Tensor predict(const at::Tensor& x) const { return method_->predict(x); }
+  // Its feature vectors, if it has them.
+  at::Tensor features(const at::Tensor& x) const { return method_->features(x); }
   NamedTensors weights() const { return method_->selected_weights(); }
   const federation::Setup& setup() const { return setup_; }
   int64_t round() const { return round_; }

@@ -15,6 +15,7 @@ void add_data_features(CLI::App& data_command);
 void add_export(CLI::App& program);
 void add_fit(CLI::App& program);
 void add_plan(CLI::App& program);
+void add_embed(CLI::App& program);
 void add_predict(CLI::App& program);
 void add_ledger(CLI::App& program);
 void add_pretrain(CLI::App& program);

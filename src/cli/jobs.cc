@@ -14,11 +14,11 @@
 namespace sotto::cli {
 namespace {
 
-void run_job(Job& job) {
+void run_job(Job& job, models::TaskDataCache& cache) {
   if (interrupted()) return;
   try {
     job.summary =
-        artifacts::execute(federation::prepare(job.spec), {.folder = job.folder, .resume = true, .threads = 1});
+        artifacts::execute(federation::prepare(job.spec, cache), {.folder = job.folder, .resume = true, .threads = 1});
   } catch (const UserError& error) {
     job.failure = error.what();
   }
@@ -44,12 +44,13 @@ void run_jobs(std::vector<Job>& jobs, const JobsOptions& options) {
     status(job);
   }
   if (open.size() < jobs.size()) info("{} of {} runs are done already", jobs.size() - open.size(), jobs.size());
+  models::TaskDataCache cache;
   Progress progress(options.title, static_cast<int64_t>(open.size()));
   parallel_in_order(
       static_cast<int64_t>(open.size()), options.threads,
       [&](int64_t item, int) {
         Job& job = *open[static_cast<size_t>(item)];
-        run_job(job);
+        run_job(job, cache);
         progress.advance(1, status(job));
       },
       [](int64_t) {});

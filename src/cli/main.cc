@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   sotto::cli::add_ui(program);
   sotto::cli::add_ledger(program);
   sotto::cli::add_predict(program);
+  sotto::cli::add_embed(program);
   sotto::cli::add_export(program);
   sotto::cli::add_data(program);
   sotto::cli::add_pretrain(program);

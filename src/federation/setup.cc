@@ -30,10 +30,15 @@ int64_t least_records(const data::Partition& partition, const config::DataOption
 }  // namespace
 
 Setup prepare(const config::RunSpec& spec) {
+  models::TaskDataCache unshared;
+  return prepare(spec, unshared);
+}
+
+Setup prepare(const config::RunSpec& spec, models::TaskDataCache& cache) {
   Setup setup;
   setup.spec = spec;
   setup.method = &methods::find_method(spec.method);
-  setup.data = models::load_task_data(spec.data, spec.model, spec.seed);
+  setup.data = cache.load(spec.data, spec.model, spec.seed);
   setup.partition = data::make_partition(spec.data, setup.data.dataset, spec.seed);
   RandomStream init(spec.seed, "model-init");
   models::make_model(spec.model, setup.data.task, init);

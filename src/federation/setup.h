@@ -26,5 +26,7 @@ struct Setup {
 // Loads the data, deals it, and builds the model once to see that it fits. Every mistake in the spec that only shows
 // against real data or models is a UserError from here.
 Setup prepare(const config::RunSpec& spec);
+// The same for one of several runs.
+Setup prepare(const config::RunSpec& spec, models::TaskDataCache& cache);
 
 }  // namespace sotto::federation

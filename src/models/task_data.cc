@@ -75,4 +75,26 @@ TaskData load_task_data(const config::DataOptions& data, const config::ModelOpti
   return loaded;
 }
 
+TaskData TaskDataCache::load(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed) {
+  Key key;
+  key.data.name = data.name;
+  key.data.otherwise = data.otherwise;
+  key.data.path = data.path;
+  key.data.features = data.features;
+  key.data.domains = data.domains;
+  key.data.image_size = data.image_size;
+  key.data.limit = data.limit;
+  key.data.test_limit = data.test_limit;
+  if (is_token_model(model.name)) key.tokenizer = fmt::format("{}|{}", model.name, model.weights);
+  if (data.limit > 0 || data.test_limit > 0 || !data.domains.empty()) key.seed = seed;
+  const std::lock_guard lock(mutex_);
+  if (key_ != key) {
+    last_ = {};
+    key_.reset();
+    last_ = load_task_data(data, model, seed);
+    key_ = key;
+  }
+  return last_;
+}
+
 }  // namespace sotto::models

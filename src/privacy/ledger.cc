@@ -255,7 +255,7 @@ void Ledger::load() {
   }
   if (terms_) {
     for (const Event& event : events()) {
-      if (is_seen_by(event, terms_->observer)) spent_[event.client].add(event);
+      if (counts(event)) spent_[event.client].add(event);
     }
   }
   execute("COMMIT");
@@ -321,6 +321,10 @@ void Ledger::agree(const config::PrivacyOptions& terms, const std::string& varia
 std::optional<config::PrivacyOptions> Ledger::terms() const {
   const std::lock_guard lock(mutex_);
   return terms_;
+}
+
+bool Ledger::counts(const Event& event) const {
+  return is_seen_by(event, terms_->observer) && (by_claim_ || event.why_unproven.empty());
 }
 
 void Ledger::afford(const Event& event, int64_t expected) {
@@ -397,7 +401,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   head_ = std::move(chain);
   last_time_ = time;
   ++rows_;
-  if (terms_ && is_seen_by(event, terms_->observer)) spent_[event.client].add(event);
+  if (terms_ && counts(event)) spent_[event.client].add(event);
   return Receipt(sqlite3_last_insert_rowid(database_), event.noise, event.sensitivity);
 }
 

@@ -77,6 +77,8 @@ class Ledger {
   void close();
   void execute(const char* sql) const;
   void load();
+  // Whether a release is held against the budgets.
+  bool counts(const Event& event) const;
   void afford(const Event& event, int64_t expected);
   std::string meta(const char* key) const;
   void set_meta(const char* key, const std::string& value) const;

@@ -56,8 +56,14 @@ void expect_columns(const json& value, std::initializer_list<const char*> keys, 
 
 json embedding_in(const fs::path& folder) {
   const fs::path path = folder / "embedding.json";
-  json value = object_in(path);
-  if (!value.is_null()) expect_columns(value, {"x", "y", "label"}, path);
+  if (!fs::exists(path)) return nullptr;
+  json value = json::parse(read_file(path), nullptr, false);
+  if (value.is_object()) value = json::array({std::move(value)});
+  if (!value.is_array()) fail_user("{} is neither a JSON object nor a list of them", path.string());
+  for (const json& picture : value) {
+    if (!picture.is_object()) fail_user("{}: a picture is not a JSON object", path.string());
+    expect_columns(picture, {"x", "y", "label"}, path);
+  }
   return value;
 }
 

@@ -119,7 +119,7 @@ export interface Run {
   curve: Curve | null;
   audit: Audit | null;
   attacks: Attack[] | null;
-  embedding: Embedding | null;
+  embedding: Embedding | Embedding[] | null;
 }
 
 export interface Group {

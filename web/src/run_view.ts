@@ -1,7 +1,7 @@
 // One run: what came out, who got what, what it cost, and how to make it again.
 import { chart } from './charts';
 import { chooser, clientList, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
-import { Maybe, Measure, Run, SpendingCurve, View } from './document';
+import { Embedding, Maybe, Measure, Run, SpendingCurve, View } from './document';
 import { Colours } from './theme';
 
 // What the reader has chosen, kept while a live page redraws itself.
@@ -536,17 +536,16 @@ function dataSection(run: Run, key: string): HTMLElement | null {
   } else if (run.picture) {
     parts.push(h('figure', { class: 'chart wide' }, h('figcaption', {}, h('h3', {}, 'Who holds which classes')), h('img', { src: run.picture, alt: 'Clients from left to right, classes from top to bottom' })));
   }
-  if (run.embedding) parts.push(embeddingChart(run, key));
+  [run.embedding ?? []].flat().forEach((e, i) => parts.push(embeddingChart(e, i === 0 ? `${key}-embedding` : `${key}-embedding-${i}`)));
   if (run.curve) parts.push(curveChart(run, key));
   return parts.length ? section('data', run.curve ? 'Data and bounds' : 'Data', ...parts) : null;
 }
 
-function embeddingChart(run: Run, key: string): HTMLElement {
-  const e = run.embedding!;
+function embeddingChart(e: Embedding, key: string): HTMLElement {
   const labels = [...new Set(e.label)].sort((a, b) => a - b);
   const name = (label: number) => e.classes?.[label] ?? `class ${label}`;
   const marks = ['circle', 'rect', 'triangle', 'diamond'];
-  return chart(`${key}-embedding`, {
+  return chart(key, {
     title: e.title ?? 'Features',
     describe: `${e.x.length} records in two dimensions, ${labels.length} classes.`,
     height: 460,
