@@ -23,7 +23,8 @@ struct Settings {
 
 std::string toml(const Settings& settings) {
   return fmt::format(
-      "rounds = {}\n[data]\n{}\n[federation]\nbatch = 16\noptimizer = \"adamw\"\nlr = 0.01\n[privacy]\nepsilon = {}\ndelta = 1e-4\nadjacency = \"{}\"\n"
+      "rounds = {}\n[data]\n{}\n[federation]\nbatch = 16\noptimizer = \"adamw\"\nlr = 0.01\n[privacy]\nepsilon = "
+      "{}\ndelta = 1e-4\nadjacency = \"{}\"\n"
       "[record]\nuploads = true\n[method]\nname = \"{}\"\nwidth = 4\nhead = [8]\n{}\n",
       settings.rounds, settings.data, settings.epsilon, settings.adjacency, settings.framework, settings.method);
 }
@@ -40,6 +41,8 @@ TEST(PrototypeMethods, EverySoundReleaseKeepsItsBudget) {
       "mechanism = \"vpp\"\nselection = \"once\"",
       "mechanism = \"vpp\"\nselection = \"free\"\nweighting = \"best\"",
       "mechanism = \"vpp\"\nselection = \"random\"\nweighting = \"even\"\ndcr = true\nshrink = true",
+      "encoder = \"dp-sgd\"",
+      "encoder = \"dp-sgd\"\nrelease = \"once\"\nmechanism = \"vpp\"",
       "release = \"once\"\ncentre = true\nnormalise = true\nprior = true"};
   std::vector<Settings> all;
   for (const auto& framework : kFrameworks) all.push_back({.framework = framework, .method = plugins.back()});
@@ -72,6 +75,19 @@ TEST(PrototypeMethods, TheOracleIsSaidNotToBePrivate) {
   EXPECT_TRUE(std::isinf(cost.proven));
   ASSERT_FALSE(cost.why_unproven.empty());
   EXPECT_THAT(cost.why_unproven.front(), ::testing::HasSubstr("oracle"));
+}
+
+TEST(PrototypeMethods, ANoisyEncoderIsTrainedAndPaidFor) {
+  const auto setup = small_setup(toml({.method = "encoder = \"dp-sgd\"\nencoder_share = 0.75", .rounds = 2}));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  double encoder = 0, prototypes = 0;
+  for (const auto& event : ledger.events()) {
+    if (event.client != 0) continue;
+    const double cost = std::pow(event.sensitivity / event.noise, 2) * static_cast<double>(event.steps);
+    (event.what == "encoder" ? encoder : prototypes) += cost;
+  }
+  EXPECT_NEAR(encoder / (encoder + prototypes), 0.75, 1e-6);
 }
 
 TEST(PrototypeMethods, TrafficIsSumsAndCountsOfAllClassesOrMeans) {
@@ -299,6 +315,10 @@ TEST(PrototypeMethods, Learn) {
 
 TEST(PrototypeMethods, WhatCannotBeKeptIsRefused) {
   expect_refused(toml({.method = "variant = \"paper\"\nshrink = true"}), "shrink");
+  expect_refused(toml({.method = "variant = \"paper\"\nencoder = \"dp-sgd\""}), "encoder");
+  expect_refused(toml({.method = "encoder = \"dp-sgd\"\ncentre = true"}), "centre");
+  expect_refused(toml({.method = "encoder = \"public\""}), "public_data");
+  expect_refused(toml({.method = "mechanism = \"none\"\ncentre = true"}), "centre");
   expect_refused("[method]\nname = \"fedproto\"\n", "[privacy]");
   EXPECT_THROW(small_setup(toml({.method = "rho = 0.6"})), UserError) << "group A may not be the larger one";
   EXPECT_THROW(small_setup(toml({.method = "mechanism = \"dpp\""})), UserError);

@@ -207,10 +207,13 @@ TEST_F(Worked, FedTgp) {
 }
 
 TEST_F(Worked, FedPcl) {
-  append(broadcast_, "client.0", set_of({0, 1, 1, 0}, {0, 1}, {1, 1}));
-  append(broadcast_, "client.1", set_of({1, 0}, {0}, {1}));
+  // Three clients; the last one lacks the record's class and does not count.
+  broadcast_.push_back(
+      {"clients.values",
+       at::tensor({0.0F, 1.0F, 1.0F, 0.0F, 1.0F, 0.0F, 0.0F, 1.0F, 1.0F, 0.0F, 0.0F, 0.0F}).view({3, 2, 2})});
+  broadcast_.push_back({"clients.held", at::tensor({1, 1, 1, 1, 1, 0}, at::kLong).view({3, 2}).to(at::kBool)});
   EXPECT_NEAR(framework("fedpcl")->loss(batch_, broadcast_).item<double>(),
-              fit_ + contrasted(0.6, 0.8) + contrasted(0.8, 0.6) / 2, 1e-4);
+              fit_ + contrasted(0.6, 0.8) + (contrasted(0.8, 0.6) + contrasted(0.6, 0.8)) / 2, 1e-4);
 }
 
 TEST_F(Worked, Fpl) {

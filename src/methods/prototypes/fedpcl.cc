@@ -3,10 +3,11 @@
 
 #include <ATen/ATen.h>
 
-#include <fmt/format.h>
-
 namespace sotto::methods {
 namespace {
+
+constexpr const char* kClients = "clients.values";  // [clients, C, d]
+constexpr const char* kHeld = "clients.held";       // bool [clients, C]
 
 // The encoder learns by contrast alone; the head is fitted to what the encoder gives, and sends nothing back.
 class FedPcl : public Framework {
@@ -16,30 +17,44 @@ class FedPcl : public Framework {
   bool head_is_apart() const override { return true; }
 
   at::Tensor loss(const LocalBatch& batch, const NamedTensors& broadcast) const override {
-    at::Tensor total = at::cross_entropy_loss(batch.logits, batch.labels);
-    const auto against = [&](const PrototypeSet& set) {
-      return contrast(cosine(batch.features, set.values), batch.labels, set.classes, temperature_);
-    };
+    const at::Tensor fit = at::cross_entropy_loss(batch.logits, batch.labels);
     const PrototypeSet global = find_prototypes(broadcast, kGlobal);
-    if (!global.empty()) total = total + against(global);
-    int64_t clients = 0;
-    at::Tensor from_clients;
-    for (;; ++clients) {
-      const PrototypeSet set = find_prototypes(broadcast, fmt::format("client.{}", clients));
-      if (set.empty()) break;
-      from_clients = clients == 0 ? against(set) : from_clients + against(set);
-    }
-    return clients == 0 ? total : total + from_clients / static_cast<double>(clients);
+    if (global.empty()) return fit;
+    return fit + contrast(cosine(batch.features, global.values), batch.labels, global.classes, temperature_) +
+           contrast_with_each(batch, find_tensor(broadcast, kClients), find_tensor(broadcast, kHeld));
   }
 
   NamedTensors generate(const std::vector<PrototypeSet>& clients, const GeneratorContext& context) const override {
     NamedTensors made;
     append(made, kGlobal, plain_means(clients, context));
-    int64_t next = 0;
-    for (const PrototypeSet& set : clients) {
-      if (!set.empty()) append(made, fmt::format("client.{}", next++), set);
+    const auto count = static_cast<int64_t>(clients.size());
+    at::Tensor values = at::zeros({count, context.shape.classes, context.shape.width});
+    at::Tensor held = at::zeros({count, context.shape.classes}, at::kBool);
+    for (int64_t i = 0; i < count; ++i) {
+      const PrototypeSet& set = clients[static_cast<size_t>(i)];
+      if (set.empty()) continue;
+      values[i].index_copy_(0, set.classes, set.values);
+      held[i].index_fill_(0, set.classes, true);
     }
+    made.push_back({kClients, values});
+    made.push_back({kHeld, held});
     return made;
+  }
+
+ private:
+  // Client by client, the contrast with that client's prototypes; their mean over clients. All in one product.
+  at::Tensor contrast_with_each(const LocalBatch& batch, const at::Tensor& values, const at::Tensor& held) const {
+    const int64_t clients = values.size(0), classes = values.size(1), records = batch.labels.size(0);
+    constexpr double kNever = -1e30;
+    const at::Tensor scaled = (cosine(batch.features, values.flatten(0, 1)) / temperature_)
+                                  .view({records, clients, classes})
+                                  .masked_fill(held.logical_not().unsqueeze(0), kNever);
+    const at::Tensor own = batch.labels.view({records, 1, 1}).expand({records, clients, 1});
+    const at::Tensor share = scaled.logsumexp(2) - scaled.gather(2, own).squeeze(2);
+    const at::Tensor applies = held.index_select(1, batch.labels).t();
+    const at::Tensor sums = at::where(applies, share, at::zeros({}, share.options())).sum(0);
+    const at::Tensor counts = applies.sum(0);
+    return (sums / counts.clamp_min(1)).sum() / counts.gt(0).sum().clamp_min(1);
   }
 
  private:

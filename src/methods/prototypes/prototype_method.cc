@@ -6,6 +6,8 @@
 #include "methods/prototypes/framework.h"
 #include "methods/prototypes/losses.h"
 #include "methods/prototypes/prototype_model.h"
+#include "methods/requirements.h"
+#include "privacy/dpsgd/noisy_descent.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -25,6 +27,8 @@ constexpr const char* kReleased = "state.released";
 constexpr const char* kCentred = "state.centred";
 constexpr const char* kDimensionsKept = "state.dimensions";
 constexpr const char* kKind = "state.kind";
+constexpr const char* kEncoder = "encoder";
+constexpr const char* kEncoderPrefix = "encoder:";
 constexpr const char* kTeacherPrefix = "teacher.";
 constexpr int64_t kFeatureBatch = 1024;
 
@@ -44,6 +48,10 @@ struct Options {
   bool normalise = false;  // features are scaled to length R, wherever they are used
   bool prior = false;      // the head corrects a nearest-prototype classifier
   bool diagnostics = false;
+  std::string encoder = "frozen";  // sound: frozen, dp-sgd, public
+  double encoder_clip = 1.0;
+  std::string public_data;
+  int64_t public_epochs = 10;
 };
 
 Options read_options(config::Section& section) {
@@ -63,6 +71,13 @@ Options read_options(config::Section& section) {
   o.normalise = section.boolean("normalise", o.normalise);
   o.prior = section.boolean("prior", o.prior);
   o.diagnostics = section.boolean("diagnostics", o.diagnostics);
+  o.encoder = section.one_of("encoder", o.encoder, {"frozen", "dp-sgd", "public"});
+  const double share =
+      section.number("encoder_share", 0.5, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  if (o.encoder == "dp-sgd") o.release.encoder_share = share;
+  o.encoder_clip = section.number("encoder_clip", o.encoder_clip, config::kPositive);
+  o.public_data = section.text("public_data", "");
+  o.public_epochs = section.integer("public_epochs", o.public_epochs, config::at_least(1));
   return o;
 }
 
@@ -93,6 +108,19 @@ Member member_of(const config::RunSpec& spec, FrameworkReader read) {
     return 0;
   });
   member.printed = spec.variant == "paper";
+  const Options& o = member.options;
+  if (o.encoder != "frozen" && (member.printed || !o.release.noisy())) {
+    fail_user(
+        "method.encoder: the printed encoder is trained without noise, and so is one whose releases have none; leave "
+        "it out");
+  }
+  if (o.encoder == "dp-sgd" && o.release.centre) {
+    fail_user("method.centre: the encoder that is trained with noise moves; leave one of them out");
+  }
+  if (o.encoder == "public" && o.public_data.empty()) {
+    fail_user(
+        "method.public_data: encoder = \"public\" needs the name of a public dataset, as `sotto data list` knows it");
+  }
   if (member.printed && member.options.shrink) {
     fail_user("method.shrink: the paper's server does not know the noise; leave it out, or set variant = \"sound\"");
   }
@@ -120,6 +148,7 @@ std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const 
   model.width = member.options.width;
   model.hidden = member.options.head;
   model.trained_projection = member.printed;
+  model.prior = member.options.prior;
   const auto& blocks = context.data.feature_blocks;
   const size_t count = std::max(blocks.size() > 1 ? blocks.size() : 1, member.options.heads == "four" ? size_t{4} : 1);
   std::vector<PrototypeModelOptions> kinds;
@@ -135,16 +164,80 @@ std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const 
   return kinds;
 }
 
+// All parts of an encoder as they come out of training on public records: nothing of it is private.
+NamedTensors publicly_trained(const MethodContext& context, const PrototypeModelOptions& model,
+                              const Options& options) {
+  config::DataOptions data = context.spec.data;
+  data.name = options.public_data;
+  data.otherwise.clear();
+  data.path.clear();
+  data.domains.clear();
+  const models::TaskData records = models::load_task_data(data, context.spec.model, context.spec.seed);
+  if (records.task.record_shape != context.data.task.record_shape) {
+    fail_user("method.public_data: records of '{}' do not have the shape of the clients' records", options.public_data);
+  }
+  LocalTrainer trainer({context.spec, records, context.participations, context.least_records},
+                       std::make_shared<PrototypeModel>(model, records.task, context.spec.seed));
+  data::Shard all;
+  all.train = at::arange(records.dataset.train.size(), at::kLong);
+  privacy::Ledger nothing_private;
+  for (int64_t epoch = 0; epoch < options.public_epochs; ++epoch) {
+    trainer.train(all, {context.spec.seed, {.ledger = nothing_private, .round = epoch}});
+  }
+  NamedTensors trained;
+  for (auto& parameter : trainer.model().state()) {
+    if (parameter.name.starts_with("encoder.") || parameter.name.starts_with("projection."))
+      trained.push_back(parameter);
+  }
+  return clone(trained);
+}
+
+void adopt(models::Model& model, const NamedTensors& weights) {
+  const at::NoGradGuard no_grad;
+  for (auto& [name, value] : model.state()) {
+    const at::Tensor given = find_tensor(weights, name);
+    if (given.defined() && given.sizes() == value.sizes()) value.copy_(given);
+  }
+}
+
+// An encoder that is trained with DP-SGD; every client has one of its own.
+struct NoisyEncoder {
+  NoisyEncoder(const MethodContext& context, const PrototypeModelOptions& options)
+      : trainer(context, std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
+        descent(trainer.model(), trainer.flat()),
+        initial(clone(trainer.shared())) {
+    require_no_batch_statistics(trainer.model());
+  }
+
+  LocalTrainer trainer;
+  privacy::NoisyDescent descent;
+  NamedTensors initial;
+};
+
+privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const Options& options, const PrototypeRelease& release,
+                                  const ClientFacts& client) {
+  privacy::DescentPlan plan;
+  plan.records = client.records;
+  plan.batch = spec.federation.batch;
+  plan.epochs = spec.federation.local_epochs;
+  plan.clip = options.encoder_clip;
+  plan.neighbours = privacy::neighbours_of(*spec.privacy);
+  plan.noise_multiplier = release.encoder_multiplier(client, plan.touches());
+  return plan;
+}
+
 // One kind of client: its model, the model as it was at the start, and the teacher of its head.
 class Personal {
  public:
-  Personal(const MethodContext& context, const PrototypeModelOptions& options)
+  Personal(const MethodContext& context, const PrototypeModelOptions& options, const NamedTensors& start)
       : model_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
         frozen_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
         trainer_(context, model_),
         teacher_(model_->copy_of_head()),
         kept_(trainer_.shared()) {
     frozen_->eval();
+    adopt(*model_, start);
+    adopt(*frozen_, start);
     for (const auto& parameter : trainer_.personal()) kept_.push_back(parameter);
     for (const auto& parameter : teacher_->named_parameters()) {
       kept_.push_back({kTeacherPrefix + parameter.key(), parameter.value()});
@@ -187,7 +280,14 @@ class Client : public ClientMethod {
         member_(std::move(member)),
         shape_(member_.shape(context)),
         release_(release_of(context, member_)) {
-    for (const auto& kind : kinds_of(context, member_)) kinds_.push_back(std::make_unique<Personal>(context, kind));
+    for (PrototypeModelOptions kind : kinds_of(context, member_)) {
+      const bool is_public = member_.options.encoder == "public";
+      kinds_.push_back(std::make_unique<Personal>(
+          context, kind, is_public ? publicly_trained(context, kind, member_.options) : NamedTensors()));
+      kind.prior = false;
+      encoders_.push_back(member_.options.encoder == "dp-sgd" ? std::make_unique<NoisyEncoder>(context, kind)
+                                                              : nullptr);
+    }
     selected_ = kinds_.front().get();
   }
 
@@ -222,6 +322,7 @@ class Client : public ClientMethod {
       send_centre(mine, shard, context, result);
     } else if (!centre && !(release_.options().once && released)) {
       released = true;
+      train_encoder(kind, shard, state, context, kept);
       dimensions = send(mine, broadcast.values, shard, dimensions, context, result);
     }
     if (released) remember(kReleased);
@@ -354,6 +455,32 @@ class Client : public ClientMethod {
     report.measures["best_dimensions_found"] = at::isin(dimensions, best).to(at::kDouble).mean().item<double>();
   }
 
+  // A noisy encoder's own training, before its features are released. Its weights are kept for the next time.
+  void train_encoder(int64_t kind, const data::Shard& shard, const privacy::PrivateState& state,
+                     const StepContext& context, NamedTensors& kept) {
+    NoisyEncoder* encoder = encoders_[static_cast<size_t>(kind)].get();
+    noisy_ = encoder;
+    if (encoder == nullptr) return;
+    NamedTensors& weights = encoder->trainer.shared();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const at::Tensor earlier = find_tensor(state.values(), kEncoderPrefix + weights[i].name);
+      weights[i].value.detach().copy_(earlier.defined() ? earlier : encoder->initial[i].value);
+    }
+    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, facts_of(shard, context.release));
+    privacy::Receipt receipt = context.release.ledger.spend(encoder->descent.event(plan, context.release, kEncoder),
+                                                            release_.releases(facts_of(shard, context.release)));
+    encoder->trainer.with_optimizer(context, [&](const std::function<void()>& update) {
+      encoder->descent.run(plan, std::move(receipt), dataset_.train, shard.train, context.release, update);
+    });
+    for (const auto& [name, value] : clone(weights)) kept.push_back({kEncoderPrefix + name, value});
+  }
+
+  // The features that prototypes are made of.
+  at::Tensor source_features(Personal& mine, const at::Tensor& x) const {
+    if (member_.printed) return mine.trainer().features(x);
+    return noisy_ != nullptr ? noisy_->trainer.features(x) : mine.untouched_features(x);
+  }
+
   LabelledFeatures records_of(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
                               const StepContext& context) const {
     LabelledFeatures records;
@@ -362,8 +489,7 @@ class Client : public ClientMethod {
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
       data::gather(dataset_.train, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
-      values.push_back(
-          placed(member_.printed ? mine.trainer().features(batch.x) : mine.untouched_features(batch.x), centre));
+      values.push_back(placed(source_features(mine, batch.x), centre));
       labels.push_back(batch.y.clone());
     }
     if (values.empty()) {
@@ -423,6 +549,8 @@ class Client : public ClientMethod {
   PrototypeShape shape_;
   PrototypeRelease release_;
   std::vector<std::unique_ptr<Personal>> kinds_;
+  std::vector<std::unique_ptr<NoisyEncoder>> encoders_;  // one a kind, or null
+  NoisyEncoder* noisy_ = nullptr;                        // of the client whose step this is
   Personal* selected_ = nullptr;
   PrototypeSet global_;  // of the broadcast that was selected
   at::Tensor centre_;
@@ -523,6 +651,20 @@ class Server : public ServerMethod {
   Broadcast current_;
 };
 
+ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Member& member) {
+  const PrototypeRelease release = release_of(context, member);
+  ReleasePlan plan = release.plan(client);
+  if (member.options.encoder != "dp-sgd") return plan;
+  const NoisyEncoder encoder(context, kinds_of(context, member).front());
+  const privacy::DescentPlan descent = encoder_plan(context.spec, member.options, release, client);
+  privacy::Ledger unused;
+  plan.push_back({.event = encoder.descent.event(descent, {.ledger = unused}, kEncoder),
+                  .how_often = plan.front().how_often,
+                  .times = plan.front().times,
+                  .coordinates = encoder.descent.coordinates(descent)});
+  return plan;
+}
+
 }  // namespace
 
 MethodEntry prototype_method(std::string name, std::string what, std::string citation, FrameworkReader read) {
@@ -536,7 +678,7 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
                 read(section);
               },
           .plan = [member](const MethodContext& context,
-                           const ClientFacts& client) { return release_of(context, member(context)).plan(client); },
+                           const ClientFacts& client) { return plan(context, client, member(context)); },
           .personal = [](const config::RunSpec&) { return true; },
           .global = [](const config::RunSpec&) { return false; },
           .make_client = [member](const MethodContext& context) -> std::unique_ptr<ClientMethod> {

@@ -76,7 +76,7 @@ PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const model
   head_ =
       register_module("head", std::make_shared<Head>(options.width, options.hidden, task.classes,
                                                      options.encoder.dropout, stream.torch_generator(), generator_));
-  log_scale_ = register_parameter("prior_scale", at::zeros({1}));
+  if (options.prior) log_scale_ = register_parameter("prior_scale", at::zeros({1}));
   *generator_ = stream.torch_generator();
 }
 

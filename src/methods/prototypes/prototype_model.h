@@ -36,6 +36,7 @@ struct PrototypeModelOptions {
   int64_t width = 512;  // d
   std::vector<int64_t> hidden = {512};
   bool trained_projection = false;
+  bool prior = false;        // there is a prior of the classes, whose weight is trained
   int64_t first_column = 0;  // features given as several blocks side by side: which columns this encoder reads
   int64_t columns = 0;       // 0 = all
 };
@@ -50,7 +51,7 @@ class PrototypeModel : public models::Model {
   std::string head_name() const override { return "head"; }
 
   Head& head() { return *head_; }
-  // How much a prior of the classes counts, as a factor: trained, 1 at the start.
+  // How much the prior of the classes counts, as a factor: 1 at the start.
   at::Tensor prior_scale() const { return log_scale_.exp(); }
   // A head of the same shape and values that is not trained.
   std::shared_ptr<Head> copy_of_head() const;

@@ -82,6 +82,17 @@ int64_t PrototypeRelease::first_width() const {
                              shape_.width - 1);
 }
 
+// At least one: what is planned for a client that takes part in nothing is priced all the same.
+int64_t PrototypeRelease::releases(const ClientFacts& client) const {
+  return options_.once ? 1 : std::max<int64_t>(client.participations, 1);
+}
+
+double PrototypeRelease::encoder_multiplier(const ClientFacts& client, int64_t touches) const {
+  return privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, touches * releases(client),
+                                       1.0, privacy::neighbours_of(*spec_.privacy).adjacency) /
+         std::sqrt(options_.encoder_share);
+}
+
 int64_t PrototypeRelease::selections(const ClientFacts& client) const {
   return options_.selection == "once" ? 1 : releases(client);
 }
@@ -107,7 +118,7 @@ double PrototypeRelease::multiplier(const ClientFacts& client) const {
   if (!printed_) {
     const double z = privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
                                                    privacy::neighbours_of(*spec_.privacy).adjacency);
-    return options_.centre ? z / std::sqrt(1 - options_.centre_share) : z;
+    return z / std::sqrt(1 - (options_.centre ? options_.centre_share : 0.0) - options_.encoder_share);
   }
   const auto printed = privacy::printed_noise_multiplier(epsilon, delta, releases(client));
   if (!printed) {

@@ -31,6 +31,7 @@ struct ReleaseOptions {
   double count_share = 0.1;   // adjacency add-remove: what counting costs of 1/z²
   bool centre = false;        // sound: the first release is the mean of all records, which later ones are freed of
   double centre_share = 0.1;  // what that costs of 1/z²
+  double encoder_share = 0;    // sound: what noisy training of the encoder costs of 1/z²
 
   bool silent() const { return mechanism == "local"; }
   bool noisy() const { return mechanism == "igpp" || mechanism == "vpp"; }
@@ -86,6 +87,11 @@ class PrototypeRelease {
   Result release_centre(const at::Tensor& features, const ClientFacts& client,
                         const privacy::ReleaseContext& context) const;
 
+  // How many releases a client makes in the whole run.
+  int64_t releases(const ClientFacts& client) const;
+  // The multiplier of each of `touches` steps per release with which the encoder may be trained.
+  double encoder_multiplier(const ClientFacts& client, int64_t touches) const;
+
   // Of the client with the least budget; zeros if there is no noise or none that the server knows of.
   NoiseScale noise_scale() const;
   NoiseScale centre_noise_scale() const;
@@ -98,10 +104,6 @@ class PrototypeRelease {
     int64_t groups() const { return first.defined() ? 2 : 1; }
   };
   int64_t first_width() const;
-  // At least one: what is planned for a client that takes part in nothing is priced all the same.
-  int64_t releases(const ClientFacts& client) const {
-    return options_.once ? 1 : std::max<int64_t>(client.participations, 1);
-  }
   int64_t selections(const ClientFacts& client) const;
   double selection_epsilon(const ClientFacts& client) const;
   double multiplier(const ClientFacts& client) const;
