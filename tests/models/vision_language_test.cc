@@ -17,7 +17,8 @@ double accuracy(const VisionLanguage& model, const at::Tensor& x, const at::Tens
   return at::matmul(images, text.t()).argmax(1).eq(y).to(at::kDouble).mean().item<double>();
 }
 
-// ResNet-50 features of all of Office–Caltech10 that some run has left in the cache: computing them takes too long here.
+// ResNet-50 features of all of Office–Caltech10 that some run has left in the cache: computing them takes too long
+// here.
 std::optional<data::Dataset> cached_features() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(data_home() / "cache", error)) {
