@@ -79,7 +79,7 @@ class ClipBackbone : public Model {
 
   at::Tensor features(const at::Tensor& x) override {
     const at::Tensor all = clip_->image_features(clip_pixels_of_batch(x));
-    return patches_ ? all.flatten(1) : all.select(1, 0);
+    return patches_ ? all.flatten(1) : all.select(1, 0).contiguous();
   }
   at::Tensor classify(const at::Tensor&) override { fail_user("CLIP has no classifier of its own"); }
   int64_t feature_width() const override {

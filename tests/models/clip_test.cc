@@ -3,6 +3,7 @@
 #include "../data/make_files.h"
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
+#include "base/files.h"
 #include "base/random.h"
 #include "base/safetensors.h"
 #include "models/clip_model.h"
@@ -62,7 +63,7 @@ void save_script(const fs::path& path, const NamedTensors& tensors) {
   const std::function<void(const std::string&)> make_module = [&](const std::string& name) {
     if (modules.contains(name)) return;
     make_module(parent_of(name));
-    modules.emplace(name, torch::jit::Module("M"));
+    modules.emplace(name, torch::jit::Module(fmt::format("M{}", modules.size())));
     made.push_back(name);
   };
   for (const auto& [name, value] : tensors) {
@@ -82,7 +83,8 @@ void expect_same(const Clip& a, const Clip& b, double tolerance) {
   for (const auto& [name, value] : a.weights())
     EXPECT_TRUE(at::allclose(find_tensor(b.weights(), name), value, tolerance, tolerance)) << name;
   const at::Tensor images = noise({2, 3, a.shape().image_size, a.shape().image_size});
-  EXPECT_TRUE(at::allclose(a.image_features(images), b.image_features(images), 10 * tolerance, 30 * tolerance));
+  const at::Tensor expected = a.image_features(images);
+  EXPECT_LE(((b.image_features(images) - expected).norm() / expected.norm()).item<double>(), 50 * tolerance + 1e-6);
 }
 
 TEST(Clip, EveryArchiveGivesTheSameModel) {
@@ -240,7 +242,7 @@ TEST(Clip, PixelsKeepProportionsAndTheMiddle) {
   EXPECT_NEAR(centre[1].item<double>(), (1 - 0.4578275) / 0.26130258, 1e-4);
   EXPECT_NEAR(centre[0].item<double>(), -0.48145466 / 0.26862954, 1e-4);
   // Of the right size already: only the scale changes.
-  const at::Tensor bytes = at::arange(3 * 100, at::kByte).view({3, 10, 10});
+  const at::Tensor bytes = at::arange(300, at::kLong).remainder(256).to(at::kByte).view({3, 10, 10});
   const at::Tensor batch = bytes.to(at::kFloat).unsqueeze(0) / 127.5 - 1.0;
   EXPECT_TRUE(at::allclose(clip_pixels(bytes, 10), clip_pixels_of_batch(batch), 1e-4, 1e-4));
 }
