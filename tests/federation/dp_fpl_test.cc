@@ -10,6 +10,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <filesystem>
@@ -153,7 +154,10 @@ TEST(DpFpl, APromptIsLearntSavedAndUsed) {
   const std::filesystem::path archive = folder / "colours.pt";
   models::write_state_dict(archive, models::train_tiny_clip()->weights());
   auto setup = small_setup(config("dp-fpl", "clip = 1\n", budget(8)));
-  setup.spec.method_options.replace(setup.spec.method_options.find("\"tiny\""), 6, "\"" + archive.string() + "\"");
+  auto options = nlohmann::json::parse(setup.spec.method_options);
+  options["encoder"] = archive.string();
+  options["length"] = 9;  // as many as "a photo of a" has in letters
+  setup.spec.method_options = options.dump();
   const auto backbone = models::make_clip_backbone(archive, false);
   auto& dataset = setup.data.dataset;
   dataset.class_names = models::kColourNames;

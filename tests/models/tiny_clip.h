@@ -50,10 +50,15 @@ inline std::shared_ptr<Clip> train_tiny_clip() {
   }
   torch::optim::Adam optimizer(parameters, torch::optim::AdamOptions(1e-3));
   const auto unit = [](const at::Tensor& x) { return x / x.norm(2, 1, true); };
-  for (uint64_t step = 0; step < 60; ++step) {
+  // Whatever stands before the name, it is the name that counts: so that prompts can be learnt.
+  const auto before_name = static_cast<int64_t>(tokenizer.encode("a photo of a", shape.context).size()) - 1;
+  for (uint64_t step = 0; step < 120; ++step) {
     const at::Tensor images =
         unit(clip->image_features(clip_pixels_of_batch(as_batch(colour_pictures(24, 100 + step)))).select(1, 0));
-    const at::Tensor texts = unit(clip->text_features(clip->word_vectors(all).view({3, 32, -1}), length));
+    RandomStream noise(step, "before-the-name");
+    at::Tensor shift = at::zeros({3, 32, shape.text_width});
+    shift.narrow(1, 1, before_name - 1).normal_(0.0, 0.05, noise.torch_generator());
+    const at::Tensor texts = unit(clip->text_features(clip->word_vectors(all).view({3, 32, -1}) + shift, length));
     const at::Tensor loss =
         at::cross_entropy_loss(at::matmul(images, texts.t()) / 0.07, at::arange(24, at::kLong).remainder(3));
     optimizer.zero_grad();
