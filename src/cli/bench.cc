@@ -3,6 +3,7 @@
 #include "cli/bench_dpsgd.h"
 #include "cli/bench_method.h"
 #include "cli/bench_noise.h"
+#include "cli/bench_prompt.h"
 #include "cli/bench_simulate.h"
 #include "cli/bench_vpdr.h"
 #include "cli/commands.h"
@@ -20,6 +21,7 @@ void add_bench(CLI::App& program) {
   add_bench_account(*command);
   add_bench_method(*command);
   add_bench_vpdr(*command);
+  add_bench_prompt(*command);
 }
 
 }  // namespace sotto::cli

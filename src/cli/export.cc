@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
+#include "methods/prompt_file.h"
 #include "models/weights.h"
 
 #include <CLI/CLI.hpp>
@@ -44,7 +45,13 @@ void export_model(const ExportOptions& options) {
   }
   const artifacts::TrainedModel model(options.run, options.client < 0 ? std::nullopt : std::optional(options.client));
   const NamedTensors weights = model.weights();
-  if (format == ".safetensors") {
+  const config::RunSpec& spec = model.setup().spec;
+  const data::Dataset& dataset = model.setup().data.dataset;
+  if (methods::holds_prompt(spec, weights)) {
+    if (format != ".safetensors") fail_user("--out {}: a prompt is kept as .safetensors", options.out);
+    methods::write_prompt_file(
+        path, methods::prompt_file_of(spec, dataset.class_names, dataset.record_shape().front(), weights));
+  } else if (format == ".safetensors") {
     write_safetensors(path, {.tensors = weights, .metadata = {{"model", model.setup().spec.model.name}}});
   } else {
     models::write_state_dict(path, weights);

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "data/images/decode.h"
 #include "data/source.h"
+#include "methods/prompt_file.h"
 
 #include <ATen/ATen.h>
 
@@ -22,6 +23,7 @@ using nlohmann::json;
 
 struct PredictOptions {
   std::string run;
+  std::string prompt;  // a prompt's file instead of a run
   int64_t client = -1;
   std::vector<std::string> images;
   std::string data;
@@ -100,6 +102,17 @@ Question ask(const PredictOptions& options, std::optional<int64_t> client, const
   return from_held_out(options.test, client, setup);
 }
 
+// The first `top` of the classes, most probable first.
+json best_classes(const at::Tensor& probabilities, const std::vector<std::string>& names, int64_t top) {
+  const auto [best, classes] = probabilities.topk(std::min(top, probabilities.size(0)));
+  json list = json::array();
+  for (int64_t k = 0; k < classes.size(0); ++k) {
+    list.push_back(
+        {{"class", names[static_cast<size_t>(classes[k].item<int64_t>())]}, {"probability", best[k].item<double>()}});
+  }
+  return list;
+}
+
 json answer(const artifacts::TrainedModel& model, const Question& question, int64_t top) {
   const data::Dataset& dataset = model.setup().data.dataset;
   data::Batch batch;
@@ -109,13 +122,9 @@ json answer(const artifacts::TrainedModel& model, const Question& question, int6
     const int64_t count = std::min(kBatch, question.records.size() - begin);
     data::gather(question.records, at::arange(begin, begin + count, at::kLong), batch);
     const at::Tensor probabilities = at::softmax(model.predict(batch.x), 1);
-    const auto [best, classes] = probabilities.topk(std::min(top, dataset.classes()), 1);
     for (int64_t i = 0; i < count; ++i) {
-      json entry = {{"record", question.names[static_cast<size_t>(begin + i)]}, {"classes", json::array()}};
-      for (int64_t k = 0; k < classes.size(1); ++k) {
-        entry["classes"].push_back({{"class", dataset.class_names[static_cast<size_t>(classes[i][k].item<int64_t>())]},
-                                    {"probability", best[i][k].item<double>()}});
-      }
+      json entry = {{"record", question.names[static_cast<size_t>(begin + i)]},
+                    {"classes", best_classes(probabilities[i], dataset.class_names, top)}};
       if (question.has_truth) entry["truth"] = dataset.class_names[static_cast<size_t>(batch.y[i].item<int64_t>())];
       answers.push_back(std::move(entry));
     }
@@ -148,7 +157,32 @@ std::string table_of(const json& answers, bool has_truth) {
   return text;
 }
 
+json answer_with_prompt(const PredictOptions& options) {
+  if (!options.data.empty() || options.test > 0 || options.images.empty()) {
+    fail_user("--prompt classifies images: say which with --image FILE…");
+  }
+  const methods::PromptFile file = methods::read_prompt_file(options.prompt);
+  const methods::PromptClassifier classifier(file);
+  json answers = json::array();
+  for (const std::string& image : options.images) {
+    answers.push_back(
+        {{"record", image},
+         {"classes", best_classes(classifier.probabilities(read_file(image), image), file.classes, options.top)}});
+  }
+  return answers;
+}
+
 void predict(const PredictOptions& options) {
+  if (options.run.empty() == options.prompt.empty()) fail_user("name a run directory, or a prompt with --prompt FILE");
+  if (!options.prompt.empty()) {
+    const json answers = answer_with_prompt(options);
+    if (options.output.json) {
+      print_json(answers);
+    } else {
+      print_text(table_of(answers, false));
+    }
+    return;
+  }
   const std::optional<int64_t> client = options.client < 0 ? std::nullopt : std::optional(options.client);
   const artifacts::TrainedModel model(options.run, client);
   const Question question = ask(options, client, model.setup());
@@ -165,14 +199,17 @@ void predict(const PredictOptions& options) {
 void add_predict(CLI::App& program) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = program.add_subcommand("predict", "Classify records with a trained model");
-  command->add_option("RUN", options->run, "A run directory")->required();
+  command->add_option("RUN", options->run, "A run directory");
+  command->add_option("--prompt", options->prompt, "A prompt made by sotto export, instead of a run");
   command->add_option("--client", options->client, "Use this client's model (default: the global one)");
   command->add_option("--image", options->images, "Image files (PNG, JPEG)");
   command->add_option("--data", options->data, "A folder or file of records, as for data.path");
   command->add_option("--test", options->test, "The first so many held-out records")->check(CLI::PositiveNumber);
   command->add_option("--top", options->top, "How many classes to show per record")->check(CLI::PositiveNumber);
   add_output_options(*command, options->output, "Print classes and probabilities as JSON");
-  add_example(*command, "sotto predict runs/first --test 5");
+  add_example(*command,
+              "sotto predict runs/first --test 5\n"
+              "  sotto predict --prompt prompt.safetensors --image photo.jpg");
   command->callback([options] { predict(*options); });
 }
 

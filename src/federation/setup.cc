@@ -40,8 +40,10 @@ Setup prepare(const config::RunSpec& spec, models::TaskDataCache& cache) {
   setup.method = &methods::find_method(spec.method);
   setup.data = cache.load(spec.data, spec.model, spec.seed);
   setup.partition = data::make_partition(spec.data, setup.data.dataset, spec.seed);
-  RandomStream init(spec.seed, "model-init");
-  models::make_model(spec.model, setup.data.task, init);
+  if (setup.method->uses_model) {
+    RandomStream init(spec.seed, "model-init");
+    models::make_model(spec.model, setup.data.task, init);
+  }
   setup.participations = count_participations(spec);
   setup.plan_for(0);
   warn_of_large_delta(spec, setup.data.dataset.train.size());

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "methods/dp_fedavg.h"
+#include "methods/dp_fpl.h"
 #include "methods/fedavg.h"
 #include "methods/fedprox.h"
 #include "methods/ladp_baselines.h"
@@ -43,6 +44,10 @@ const std::vector<MethodEntry>& catalogue() {
       fedplvm(),
       fedtgp(),
       mpft(),
+      dp_fpl(),
+      promptfl(),
+      fedotp(),
+      fedpgp(),
   };
   return entries;
 }

@@ -137,6 +137,7 @@ struct MethodEntry {
   std::function<void(config::Section&)> read_options;
   // key=value of [method] for keys without a default, so that it can be tried without thinking.
   std::vector<std::string> example_options = {};
+  bool uses_model = true;  // false: it trains something else than what [model] says, which is not looked at
   // What a client of which these facts are declared will release. Settings the method cannot keep its promise under are
   // UserErrors.
   std::function<ReleasePlan(const MethodContext&, const ClientFacts&)> plan;

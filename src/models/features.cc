@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "data/readers/feature_file.h"
 #include "data/source.h"
+#include "models/clip_model.h"
 #include "models/task_data.h"
 #include "models/weight_store.h"
 
@@ -64,6 +65,9 @@ data::Dataset load_records(config::DataOptions options, const Backbone& backbone
 }
 
 std::shared_ptr<Model> make_backbone(const Backbone& backbone, const data::Dataset& dataset) {
+  if (backbone.model.name.starts_with("clip")) {
+    return make_clip_backbone(backbone.model.weights, backbone.model.name == "clip-patches");
+  }
   RandomStream init(0, "unused-classifier");
   const Task task{dataset.record_shape(), dataset.classes(), dataset.kind == data::Kind::kTokens};
   return make_model(backbone.model, task, init);
@@ -111,7 +115,8 @@ Features load_features(const config::DataOptions& data, uint64_t seed) {
   loaded.dataset = load_records(data, backbone, seed);
   data::Dataset& dataset = loaded.dataset;
   loaded.file = data_home() / "cache" /
-                fmt::format("features-{}-{}-{}.safetensors", dataset.name, data.features, cache_key(dataset, backbone));
+                fmt::format("features-{}-{}-{}.safetensors", dataset.name, fs::path(data.features).filename().string(),
+                            cache_key(dataset, backbone));
   loaded.was_cached = fs::exists(loaded.file) && read_cache(loaded.file, dataset);
   if (!loaded.was_cached) {
     const std::shared_ptr<Model> model = make_backbone(backbone, dataset);

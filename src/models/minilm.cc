@@ -1,5 +1,7 @@
 // The MiniLM sentence encoder: a BERT of six layers with Hugging Face's parameter names; a text's feature is the mean
 // of its token vectors, scaled to length one.
+#include "models/minilm.h"
+
 #include "base/error.h"
 #include "models/headed_model.h"
 
@@ -11,7 +13,7 @@ namespace sotto::models {
 namespace {
 
 constexpr int64_t kVocabulary = 30522;
-constexpr int64_t kPositions = 512;
+constexpr int64_t kPositions = SentenceEncoder::kLongest;
 constexpr int64_t kWidth = 384;
 constexpr int64_t kInner = 1536;
 constexpr int64_t kDepth = 6;
@@ -30,7 +32,7 @@ struct EncoderLayer {
   }
 };
 
-class MiniLm : public HeadedModel {
+class MiniLm : public HeadedModel, public SentenceEncoder {
  public:
   explicit MiniLm(const Blueprint& blueprint) : init_(blueprint.init) {
     const auto& shape = blueprint.task.record_shape;
@@ -51,7 +53,14 @@ class MiniLm : public HeadedModel {
     const int64_t longest = std::max<int64_t>(present.sum(1).max().item<int64_t>(), 1);
     const at::Tensor tokens = x.narrow(1, 0, longest);
     present = present.narrow(1, 0, longest).to(words_->weight.scalar_type());
-    const at::Tensor hidden = encode(tokens, (1.0 - present).view({-1, 1, 1, longest}) * kHidden);
+    return encode_vectors(words_->forward(tokens), present);
+  }
+
+  at::Tensor word_vectors(const at::Tensor& ids) override { return words_->forward(ids); }
+
+  at::Tensor encode_vectors(const at::Tensor& vectors, const at::Tensor& present) override {
+    const int64_t length = vectors.size(1);
+    const at::Tensor hidden = encode(vectors, (1.0 - present).view({-1, 1, 1, length}) * kHidden);
     const at::Tensor weights = present.unsqueeze(2);
     const at::Tensor mean = (hidden * weights).sum(1) / weights.sum(1).clamp_min(1.0);
     return mean / mean.norm(2, 1, true).clamp_min(1e-12);
@@ -60,10 +69,9 @@ class MiniLm : public HeadedModel {
  private:
   static constexpr double kHidden = -1e9;  // what padding's attention scores are lowered by
 
-  at::Tensor encode(const at::Tensor& tokens, const at::Tensor& mask) {
-    const at::Tensor positions = at::arange(tokens.size(1), at::kLong).unsqueeze(0).expand_as(tokens);
-    at::Tensor hidden =
-        words_->forward(tokens) + positions_->forward(positions) + types_->forward(at::zeros_like(tokens));
+  at::Tensor encode(const at::Tensor& vectors, const at::Tensor& mask) {
+    const at::Tensor positions = at::arange(vectors.size(1), at::kLong).expand(vectors.sizes().slice(0, 2));
+    at::Tensor hidden = vectors + positions_->forward(positions) + types_->forward(at::zeros_like(positions));
     hidden = norm_->forward(hidden);
     for (const EncoderLayer& layer : layers_) hidden = layer(hidden, mask);
     return hidden;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "models/clip.h"
 #include "models/pretrained_card.h"
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 
 namespace sotto::models {
 namespace {
+
+constexpr std::string_view kPatches = "+patches";
 
 struct Installed {
   const char* weights;
@@ -86,6 +89,14 @@ Backbone find_backbone(const std::string& name) {
     return {model, installed->image_size};
   }
   if (const auto card = read_pretrained_card(name)) return {card->model, card->image_size};
+  const bool patches = name.ends_with(kPatches);
+  const std::string file = patches ? name.substr(0, name.size() - kPatches.size()) : name;
+  if (fs::is_regular_file(file)) {
+    config::ModelOptions model;
+    model.name = patches ? "clip-patches" : "clip";
+    model.weights = file;
+    return {model, Clip::load(file)->shape().image_size};
+  }
   fail_unknown("backbone", name);
 }
 

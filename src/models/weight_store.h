@@ -23,8 +23,8 @@ struct Backbone {
   int64_t image_size = 0;      // what it was trained for, or a good compromise; 0 = does not matter
 };
 
-// "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", or the name given to `sotto pretrain`; anything else is a
-// UserError.
+// "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP
+// model, with "+patches" behind it if features of its patches are wanted too; anything else is a UserError.
 Backbone find_backbone(const std::string& name);
 
 // Where `sotto pretrain` keeps weights, and the names that are there.

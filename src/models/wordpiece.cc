@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "models/characters.h"
 
 #include <ATen/ATen.h>
 
@@ -16,43 +17,8 @@ namespace sotto::models {
 namespace {
 
 constexpr size_t kLongestWord = 100;
-constexpr char32_t kReplacement = 0xFFFD;
 
 using Characters = std::u32string;
-
-Characters decode(std::string_view text) {
-  Characters characters;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  auto left = static_cast<utf8proc_ssize_t>(text.size());
-  while (left > 0) {
-    utf8proc_int32_t character = 0;
-    const utf8proc_ssize_t used = std::max<utf8proc_ssize_t>(utf8proc_iterate(bytes, left, &character), 1);
-    characters.push_back(character < 0 ? kReplacement : static_cast<char32_t>(character));
-    bytes += used;
-    left -= used;
-  }
-  return characters;
-}
-
-std::string encode_utf8(std::u32string_view characters) {
-  std::string text;
-  for (const char32_t character : characters) {
-    std::array<utf8proc_uint8_t, 4> bytes{};
-    const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(character), bytes.data());
-    text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(size));
-  }
-  return text;
-}
-
-utf8proc_category_t category(char32_t character) {
-  return utf8proc_category(static_cast<utf8proc_int32_t>(character));
-}
-
-bool is_space(char32_t c) {
-  const auto kind = category(c);
-  return c == '\t' || c == '\n' || c == '\r' || kind == UTF8PROC_CATEGORY_ZS || kind == UTF8PROC_CATEGORY_ZL ||
-         kind == UTF8PROC_CATEGORY_ZP;
-}
 
 bool is_dropped(char32_t c) {
   const auto kind = category(c);
@@ -123,10 +89,10 @@ class WordSplitter {
 
 std::vector<Characters> words_of(std::string_view text, bool lowercase, bool strip_accents) {
   WordSplitter splitter;
-  for (const char32_t character : decode(text)) {
+  for (const char32_t character : decode_utf8(text)) {
     if (!is_space(character) && is_dropped(character)) continue;
     for (const char32_t part : strip_accents ? without_accents(character) : Characters{character})
-      splitter.add(lowercase ? static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(part))) : part);
+      splitter.add(lowercase ? in_lower_case(part) : part);
   }
   return splitter.finish();
 }

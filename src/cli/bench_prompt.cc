@@ -1,0 +1,184 @@
+#include "cli/bench_prompt.h"
+
+#include "base/progress.h"
+#include "cli/bench_figures.h"
+#include "cli/output.h"
+#include "methods/prompt_learning.h"
+#include "privacy/dpsgd/noisy_steps.h"
+#include "privacy/ledger.h"
+#include "privacy/outer_products.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <ctime>
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+struct BenchOptions {
+  std::string encoder = "resnet50-minilm";
+  int64_t classes = 10;
+  int64_t batch = 32;
+  int64_t length = 8;
+  int64_t rank = 8;
+  int64_t repeats = 7;
+  int threads = 1;
+  OutputOptions output;
+};
+
+constexpr double kLearningRate = 1e-4;
+constexpr double kClip = 10;
+constexpr double kNoiseMultiplier = 1;
+constexpr int64_t kRecordWidth = 2048;
+
+// One client's prompts and one batch, and the three ways to take a step.
+class Trainee {
+ public:
+  explicit Trainee(const BenchOptions& options) : learner_(make(options)), stream_(1, "bench-prompt") {
+    const models::VisionLanguage& model = learner_.classes().model();
+    x_ = at::empty({options.batch, 1, model.feature_width()}).normal_(0.0, 1.0, stream_.torch_generator());
+    x_ = x_ / x_.norm(2, 2, true);
+    y_ = at::randint(0, options.classes, {options.batch}, stream_.torch_generator(), at::kLong);
+    learner_.set(learner_.classes().photo_prompt(), learner_.first_local(stream_));
+  }
+
+  void plain_step() {
+    const auto evidence = look();
+    learner_.descend(learner_.pull_back(methods::PromptLearner::sum_of(evidence) / records()), kLearningRate,
+                     kLearningRate);
+  }
+
+  void step_clipped_at_features() {
+    noisy_step(
+        "features", 1, learner_.feature_coordinates(),
+        [&](const at::Tensor&) {
+          const auto evidence = look();
+          NamedTensors factors;
+          factors.push_back({"errors", evidence.errors});
+          factors.push_back({"images", evidence.images});
+          return privacy::clip_outer_products(privacy::Contribution(std::move(factors)), {"features", 1, kClip},
+                                              privacy::Adjacency::kAddRemove);
+        },
+        [&](const NamedTensors& noisy) {
+          learner_.descend(learner_.pull_back(noisy[0].value.flatten() / records()), kLearningRate, kLearningRate);
+        });
+  }
+
+  void step_clipped_at_prompts() {
+    noisy_step(
+        "prompts", 3, learner_.prompt_coordinates(true, true),
+        [&](const at::Tensor&) {
+          return privacy::clip_each(privacy::Contribution(learner_.pull_back_each(look())), {{"prompts", 3, kClip}},
+                                    1.0, privacy::Adjacency::kAddRemove);
+        },
+        [&](const NamedTensors& noisy) {
+          NamedTensors gradients = clone(noisy);
+          scale(gradients, 1 / records());
+          learner_.descend(gradients, kLearningRate, kLearningRate);
+        });
+  }
+
+ private:
+  static methods::PromptLearner make(const BenchOptions& options) {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < options.classes; ++i) names.push_back(fmt::format("class number {}", i));
+    methods::PromptOptions prompt;
+    prompt.encoder = options.encoder;
+    prompt.length = options.length;
+    prompt.shape.local = methods::LocalPrompt::kFactored;
+    prompt.shape.rank = options.rank;
+    return methods::make_prompt_learner(prompt, names, kRecordWidth);
+  }
+
+  double records() const { return static_cast<double>(y_.size(0)); }
+
+  methods::PromptLearner::Evidence look() {
+    learner_.begin_step(stream_);
+    return learner_.evidence(x_, y_);
+  }
+
+  void noisy_step(const std::string& what, int64_t tensors, int64_t coordinates,
+                  const privacy::NoisySteps::Gradient& gradient, const privacy::NoisySteps::Update& update) {
+    const auto mechanism =
+        privacy::GroupwiseGaussian::calibrated(kNoiseMultiplier, {{what, tensors, coordinates, kClip}});
+    privacy::DescentPlan plan;
+    plan.records = y_.size(0);
+    plan.batch = y_.size(0);
+    plan.neighbours.adjacency = privacy::Adjacency::kAddRemove;
+    const privacy::NoisySteps steps(plan, mechanism);
+    const privacy::ReleaseContext context{.ledger = ledger_};
+    steps.run(ledger_.spend(steps.event(context, what, "server")), y_, context, gradient, update,
+              [] { return NamedTensors(); });
+  }
+
+  methods::PromptLearner learner_;
+  RandomStream stream_;
+  at::Tensor x_, y_;
+  privacy::Ledger ledger_;
+};
+
+// Of the processor, so that what else the machine does is not counted.
+template <typename Step>
+double milliseconds(const Step& step) {
+  const std::clock_t begin = std::clock();
+  step();
+  return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+json measure(const BenchOptions& options) {
+  at::set_num_threads(options.threads);
+  const at::NoGradGuard no_grad;
+  Trainee trainee(options);
+  trainee.plain_step();
+  trainee.step_clipped_at_features();
+  std::vector<double> plain, at_features, at_prompts, features_ratios, prompts_ratios;
+  Progress progress("bench", options.repeats);
+  for (int64_t i = 0; i < options.repeats; ++i) {
+    const double before = milliseconds([&] { trainee.plain_step(); });
+    at_features.push_back(milliseconds([&] { trainee.step_clipped_at_features(); }));
+    const double after = milliseconds([&] { trainee.plain_step(); });
+    at_prompts.push_back(milliseconds([&] { trainee.step_clipped_at_prompts(); }));
+    plain.push_back((before + after) / 2);
+    features_ratios.push_back(at_features.back() / plain.back());
+    prompts_ratios.push_back(at_prompts.back() / plain.back());
+    progress.advance();
+  }
+  return {{"encoder", options.encoder},
+          {"classes", options.classes},
+          {"batch", options.batch},
+          {"length", options.length},
+          {"rank", options.rank},
+          {"threads", options.threads},
+          {"plain_ms", median(plain)},
+          {"text_features_ms", median(at_features)},
+          {"prompt_ms", median(at_prompts)},
+          {"text_features_ratio", median(features_ratios)},
+          {"prompt_ratio", median(prompts_ratios)}};
+}
+
+}  // namespace
+
+void add_bench_prompt(CLI::App& bench_command) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = bench_command.add_subcommand(
+      "prompt", "Private steps on prompts, bounded at text features and at prompts, against the plain step");
+  command->add_option("--encoder", options->encoder, "resnet50-minilm, tiny, or the file of a CLIP model")
+      ->capture_default_str();
+  command->add_option("--classes", options->classes, "Classes")->check(CLI::Range(2, 10'000));
+  command->add_option("--batch", options->batch, "Records of a step")->check(CLI::Range(1, 10'000));
+  command->add_option("--length", options->length, "Vectors of a prompt")->check(CLI::Range(1, 64));
+  command->add_option("--rank", options->rank, "Rank of the local prompt's factors")->check(CLI::Range(1, 64));
+  command->add_option("--repeats", options->repeats, "Repetitions; medians are reported")->check(CLI::Range(1, 1001));
+  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
+  add_output_options(*command, options->output, "Print the figures as JSON");
+  add_example(*command, "sotto bench prompt --encoder tiny");
+  command->callback([options] { print_figures(measure(*options), options->output); });
+}
+
+}  // namespace sotto::cli

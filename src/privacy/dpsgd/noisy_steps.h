@@ -1,0 +1,46 @@
+// DP-SGD whose gradients are made elsewhere: many noisy steps, one release.
+//
+// For what no model of the catalogue computes, e.g. prompts of a text tower. Every step the caller bounds what its
+// batch says, noise is added, and the caller moves on by the noisy values alone. What it then holds is post-processing
+// of them, and the ledger has one row for it: the step's event × how often a record is touched.
+//
+// What the caller starts from must be public or made of releases, as for NoisyDescent.
+#pragma once
+
+#include "privacy/dpsgd/noisy_descent.h"
+#include "privacy/mechanisms/gaussian.h"
+
+#include <functional>
+#include <string>
+
+namespace sotto::privacy {
+
+class NoisySteps {
+ public:
+  // Of the plan it reads how records are dealt to steps; bound and noise are the mechanism's.
+  NoisySteps(DescentPlan plan, GroupwiseGaussian mechanism)
+      : plan_(std::move(plan)), mechanism_(std::move(mechanism)) {}
+
+  const DescentPlan& plan() const { return plan_; }
+  const GroupwiseGaussian& mechanism() const { return mechanism_; }
+
+  // What `run` will cost.
+  Event event(const ReleaseContext& context, const std::string& what, const std::string& observer) const;
+
+  // What one step says of the client's records at `positions` (there may be none), bounded as the mechanism expects.
+  using Gradient = std::function<Bounded(const at::Tensor& positions)>;
+  // Moves on by the same with noise.
+  using Update = std::function<void(const NamedTensors& noisy)>;
+  // What is released in the end: made of public and of noisy values alone.
+  using Result = std::function<NamedTensors()>;
+
+  // `indices` are the client's records. Noise and batches come from the context's generator.
+  Release run(Receipt receipt, const at::Tensor& indices, const ReleaseContext& context, const Gradient& gradient,
+              const Update& update, const Result& result) const;
+
+ private:
+  DescentPlan plan_;
+  GroupwiseGaussian mechanism_;
+};
+
+}  // namespace sotto::privacy
