@@ -40,12 +40,18 @@ double one_run_p_value(const Guesses& guesses, double epsilon, double delta) {
   return std::min(1.0, beyond + 2 * static_cast<double>(guesses.canaries) * delta * worst);
 }
 
-double one_run_epsilon(const Guesses& guesses, double delta, double alpha) {
-  if (guesses.made == 0 || one_run_p_value(guesses, 0, delta) > alpha) return 0;
+double one_run_epsilon(const Guesses& guesses, double delta, double alpha, Coin coin) {
+  const auto refuted = [&](double epsilon) {
+    const double p = coin == Coin::kWithin
+                         ? one_run_p_value(guesses, epsilon, delta)
+                         : one_run_p_value(guesses, 2 * epsilon, std::min(1.0, (1 + std::exp(epsilon)) * delta));
+    return p <= alpha;
+  };
+  if (guesses.made == 0 || !refuted(0)) return 0;
   double low = 0, high = kLargestEpsilon;
   while (high - low > kPrecision) {
     const double middle = (low + high) / 2;
-    (one_run_p_value(guesses, middle, delta) <= alpha ? low : high) = middle;
+    (refuted(middle) ? low : high) = middle;
   }
   return low;
 }
@@ -63,12 +69,13 @@ Guesses guess_by_score(const std::vector<double>& scores, const std::vector<bool
   return guesses;
 }
 
-OneRunBound one_run_bound(const std::vector<double>& scores, const std::vector<bool>& in, double delta, double alpha) {
+OneRunBound one_run_bound(const std::vector<double>& scores, const std::vector<bool>& in, double delta, double alpha,
+                          Coin coin) {
   OneRunBound best;
   for (const double share : kShares) {
     const auto each_way = static_cast<int64_t>(share * static_cast<double>(scores.size()));
     const Guesses guesses = guess_by_score(scores, in, each_way);
-    const double epsilon = one_run_epsilon(guesses, delta, alpha / static_cast<double>(std::size(kShares)));
+    const double epsilon = one_run_epsilon(guesses, delta, alpha / static_cast<double>(std::size(kShares)), coin);
     if (best.guesses.canaries == 0 || epsilon > best.epsilon) best = {epsilon, guesses};
   }
   return best;

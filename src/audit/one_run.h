@@ -10,16 +10,22 @@
 
 namespace sotto::audit {
 
-// How probable at most so many right guesses are, if the run is (epsilon, delta)-private. Theorem 5.2 of the paper.
 struct Guesses {
   int64_t canaries = 0;
   int64_t made = 0;  // the others were abstained from
   int64_t right = 0;
 };
+// How probable so many right guesses are at most, if the run is (epsilon, delta)-private for every coin.
 double one_run_p_value(const Guesses& guesses, double epsilon, double delta);
 
+// What a coin decides, against what the run promises to hide.
+enum class Coin {
+  kWithin,     // one change
+  kTwoChanges  // two, for example a record that becomes another under add-remove: (2ε, (1 + e^ε)δ) is promised
+};
+
 // The largest ε that is refuted with probability of error alpha.
-double one_run_epsilon(const Guesses& guesses, double delta, double alpha);
+double one_run_epsilon(const Guesses& guesses, double delta, double alpha, Coin coin = Coin::kWithin);
 
 // Guesses "in" for the largest `each_way` scores and "out" for the smallest.
 Guesses guess_by_score(const std::vector<double>& scores, const std::vector<bool>& in, int64_t each_way);
@@ -29,6 +35,7 @@ struct OneRunBound {
   double epsilon = 0;
   Guesses guesses = {};
 };
-OneRunBound one_run_bound(const std::vector<double>& scores, const std::vector<bool>& in, double delta, double alpha);
+OneRunBound one_run_bound(const std::vector<double>& scores, const std::vector<bool>& in, double delta, double alpha,
+                          Coin coin = Coin::kWithin);
 
 }  // namespace sotto::audit

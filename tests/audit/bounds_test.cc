@@ -162,6 +162,12 @@ TEST(OneRun, RandomisedResponseIsFoundOut) {
   EXPECT_LE(above, 3);
 }
 
+TEST(OneRun, TwoChangesAreWorthHalf) {
+  const Guesses guesses{1000, 400, 380};
+  EXPECT_NEAR(one_run_epsilon(guesses, 0, 0.05, Coin::kTwoChanges), one_run_epsilon(guesses, 0, 0.05) / 2, 1e-5);
+  EXPECT_LT(one_run_epsilon(guesses, 1e-5, 0.05, Coin::kTwoChanges), one_run_epsilon(guesses, 1e-5, 0.05) / 2);
+}
+
 TEST(OneRun, GuessesGoByScore) {
   const Guesses guesses = guess_by_score({0.1, 0.9, 0.5, 0.8, 0.2}, {false, true, true, false, true}, 2);
   EXPECT_EQ(guesses.canaries, 5);
