@@ -8,6 +8,8 @@ class App;
 namespace sotto::cli {
 
 void add_account(CLI::App& program);
+void add_attack(CLI::App& program);
+void add_audit(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_calibrate(CLI::App& program);
 void add_data(CLI::App& program);

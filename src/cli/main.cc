@@ -40,6 +40,8 @@ int run(int argc, char** argv) {
   sotto::cli::add_report(program);
   sotto::cli::add_ui(program);
   sotto::cli::add_ledger(program);
+  sotto::cli::add_audit(program);
+  sotto::cli::add_attack(program);
   sotto::cli::add_predict(program);
   sotto::cli::add_embed(program);
   sotto::cli::add_export(program);

@@ -236,6 +236,12 @@ class Client : public ClientMethod {
     return prompt_logits(text_, model.image_features(x), model.temperature(), terms_.options.shape.transport);
   }
 
+  // The images': prompts do not change them.
+  at::Tensor features(const at::Tensor& x) override {
+    const at::NoGradGuard no_grad;
+    return learner_.classes().model().image_features(x);
+  }
+
   NamedTensors selected_weights() const override { return named("prompt", learner_.prompts()); }
 
  private:

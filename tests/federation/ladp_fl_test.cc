@@ -1,10 +1,10 @@
 // LaDP-FL and what it is compared with: what is sent, what it costs, how loud it is, what the paper's form leaks.
+#include "audit/method_release.h"
 #include "methods/local_trainer.h"
 #include "methods/noisy_model.h"
 #include "privacy/accounting/gaussian.h"
 #include "small_run.h"
 
-#include <boost/math/distributions/binomial.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -363,121 +363,30 @@ TEST(LadpFlAsPrinted, BatchGradientsAreClippedAndUpdatesBounded) {
   }
 }
 
-// Audits: one record of one client is another one; can the server tell from the upload?
-class Audit {
- public:
-  // `world` 0 or 1: whether the client holds the canary.
-  Audit(const std::string& options, const std::string& variant)
-      : worlds_{make(options, variant, false), make(options, variant, true)} {}
-
-  // A number computed from the upload of one run with fresh noise.
-  template <typename Statistic>
-  double draw(size_t world, uint64_t seed, Statistic statistic) {
-    World& w = *worlds_[world];
-    privacy::Ledger ledger;
-    privacy::PrivateState state;
-    const privacy::ReleaseContext release{.ledger = ledger, .round = 1, .seed = seed};
-    const auto result = w.client->step(w.broadcast, w.setup.partition->shard(0), state, {1, release});
-    proven_ = ledger.tallies("server").at(0).proven(kDelta);
-    return statistic(result.upload->values());
-  }
-
-  // Lower bound on ε at 95 % (Clopper–Pearson on both error rates); the threshold is chosen on other runs.
-  template <typename Statistic>
-  double lower_bound(Statistic statistic, int trials = 400) {
-    std::vector<double> values[2];
-    for (const size_t world : {0U, 1U}) {
-      for (int i = 0; i < 2 * trials; ++i) {
-        values[world].push_back(draw(world, static_cast<uint64_t>(2 * i) + world, statistic));
-      }
-    }
-    const auto errors = [&](double threshold, bool above, int first) {
-      int false_positive = 0, false_negative = 0;
-      for (int i = first; i < first + trials; ++i) {
-        false_positive += (values[0][static_cast<size_t>(i)] > threshold) == above ? 1 : 0;
-        false_negative += (values[1][static_cast<size_t>(i)] > threshold) == above ? 0 : 1;
-      }
-      return std::pair{false_positive, false_negative};
-    };
-    double threshold = 0;
-    bool above = true;
-    int fewest = 2 * trials + 1;
-    for (const size_t world : {0U, 1U}) {
-      for (int i = 0; i < trials; ++i) {
-        for (const bool side : {true, false}) {
-          const double tried = values[world][static_cast<size_t>(i)];
-          const auto [fp, fn] = errors(tried, side, 0);
-          if (fp + fn < fewest) std::tie(fewest, threshold, above) = std::tuple{fp + fn, tried, side};
-        }
-      }
-    }
-    const auto [fp, fn] = errors(threshold, above, trials);
-    const auto upper = [&](int count) {
-      return count == trials ? 1.0 : boost::math::binomial_distribution<>::find_upper_bound_on_p(trials, count, 0.025);
-    };
-    return std::max(
-        {0.0, std::log((1 - upper(fn) - kDelta) / upper(fp)), std::log((1 - upper(fp) - kDelta) / upper(fn))});
-  }
-
-  double proven() const { return proven_; }
-
- private:
-  struct World {
-    Setup setup;
-    std::unique_ptr<methods::ClientMethod> client;
-    methods::Broadcast broadcast;
-  };
-
-  static std::unique_ptr<World> make(const std::string& options, const std::string& variant, bool canary) {
-    auto world = std::make_unique<World>();
-    world->setup = small_setup(config("ladp-fl", variant + options, 1));
-    world->setup.spec.model.hidden = {200};
-    if (canary) {
-      const int64_t row = world->setup.partition->shard(0).train[0].item<int64_t>();
-      world->setup.data.dataset.train.x[row].mul_(-100);
-    }
-    world->client = world->setup.method->make_client(world->setup.context());
-    world->broadcast = world->setup.method->make_server(world->setup.context())->open();
-    return world;
-  }
-
-  std::unique_ptr<World> worlds_[2];
-  double proven_ = 0;
-};
-
-double first_layer(const NamedTensors& upload) {
-  return upload[0].value.sum().item<double>();
-}
-
-double norm(const NamedTensors& upload) {
-  double square = 0;
-  for (const auto& [name, value] : upload) {
-    if (name != "records") square += value.square().sum().item<double>();
-  }
-  return square;
+// One record of one client is there or not; can the server tell from the upload?
+audit::Outcome audited(const std::string& options) {
+  auto setup = std::make_shared<Setup>(small_setup(config("ladp-fl", options, 1)));
+  setup->spec.model.hidden = {200};
+  return audit::audit(audit::release_case(setup, {}), {.trials = 600, .threads = 2});
 }
 
 TEST(LadpFlAudit, AnUnnoisedLayerGivesARecordAway) {
-  Audit audit("least_norm = 1e6\n", kPaper);
-  const double bound = audit.lower_bound(first_layer);
-  RecordProperty("epsilon_lower_bound", std::to_string(bound));
-  EXPECT_GT(bound, 2.0) << "claimed: 2";
-  EXPECT_EQ(audit.proven(), std::numeric_limits<double>::infinity());
+  const audit::Outcome outcome = audited(kPaper + "least_norm = 1e6\n");
+  EXPECT_EQ(outcome.verdict(), audit::Verdict::kRefuted) << outcome.epsilon();
+  EXPECT_EQ(outcome.finding.statistic, "equality");
+  EXPECT_EQ(outcome.audited.proven, std::numeric_limits<double>::infinity());
 }
 
 TEST(LadpFlAudit, TheScaleOfTheNoiseGivesARecordAway) {
-  Audit audit("kl_least = 1e-12\n", kPaper);
-  const double bound = audit.lower_bound(norm);
-  RecordProperty("epsilon_lower_bound", std::to_string(bound));
-  EXPECT_GT(bound, 2.0) << "claimed: 2";
+  const audit::Outcome outcome = audited(kPaper + "kl_least = 1e-12\n");
+  EXPECT_EQ(outcome.verdict(), audit::Verdict::kRefuted) << outcome.epsilon();
+  EXPECT_EQ(outcome.finding.statistic, "likelihood");
 }
 
-TEST(LadpFlAudit, TheSoundVariantKeepsItsPromiseAgainstTheSameAttacks) {
-  Audit audit("", "");
-  for (const auto& statistic : {first_layer, norm}) {
-    EXPECT_LE(audit.lower_bound(statistic, 200), audit.proven());
-  }
-  EXPECT_LE(audit.proven(), 2.0);
+TEST(LadpFlAudit, TheSoundVariantKeepsItsPromise) {
+  const audit::Outcome outcome = audited("");
+  EXPECT_EQ(outcome.verdict(), audit::Verdict::kConsistent) << outcome.epsilon();
+  EXPECT_LE(outcome.audited.proven, 2.0);
 }
 
 }  // namespace

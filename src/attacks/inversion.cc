@@ -1,0 +1,128 @@
+#include "attacks/inversion.h"
+
+#include "base/error.h"
+#include "base/random.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/optim/adam.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace sotto::attacks {
+namespace {
+
+constexpr double kProgress = 1e-6;
+
+at::Tensor total_variation(const at::Tensor& x) {
+  if (x.dim() != 4) return at::zeros({});
+  return (x.slice(2, 1) - x.slice(2, 0, -1)).abs().mean() + (x.slice(3, 1) - x.slice(3, 0, -1)).abs().mean();
+}
+
+// Adam on z so that loss(tanh z) is small; the best x of all steps.
+at::Tensor minimise(std::vector<int64_t> shape, const InversionOptions& options,
+                    const std::function<at::Tensor(const at::Tensor& x)>& loss) {
+  RandomStream stream(options.seed, "inversion");
+  at::Generator generator = stream.torch_generator();
+  at::Tensor z = at::empty(shape, at::kFloat).normal_(0, 0.5, generator).requires_grad_();
+  torch::optim::Adam optimizer(std::vector<at::Tensor>{z}, torch::optim::AdamOptions(options.lr));
+  double best = std::numeric_limits<double>::infinity();
+  at::Tensor found = z.detach().tanh();
+  int64_t since = 0;
+  for (int64_t step = 0; step < options.steps && since < options.patience; ++step) {
+    const at::Tensor x = z.tanh();
+    const at::Tensor value = loss(x) + options.variation * total_variation(x);
+    const double now = value.item<double>();
+    since = now < best - kProgress ? 0 : since + 1;
+    if (now < best) {
+      best = now;
+      found = x.detach().clone();
+    }
+    z.mutable_grad() = torch::autograd::grad({value}, {z})[0];
+    optimizer.step();
+  }
+  return found;
+}
+
+at::Tensor cosine(const at::Tensor& a, const at::Tensor& b) {
+  return a.dot(b) / (a.norm() * b.norm()).clamp_min(1e-12);
+}
+
+std::vector<int64_t> with_count(int64_t count, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> all = {count};
+  all.insert(all.end(), shape.begin(), shape.end());
+  return all;
+}
+
+}  // namespace
+
+std::vector<int64_t> recover_labels(const at::Tensor& bias_gradient, int64_t count) {
+  at::Tensor left = bias_gradient.to(at::kDouble).clone();
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < count; ++i) {
+    labels.push_back(left.argmin().item<int64_t>());
+    left[labels.back()] += 1.0 / static_cast<double>(count);
+  }
+  std::sort(labels.begin(), labels.end());
+  return labels;
+}
+
+Inverted invert_gradient(models::Model& model, const at::Tensor& gradient, int64_t count,
+                         const std::vector<int64_t>& record_shape, const InversionOptions& options) {
+  model.eval();
+  std::vector<at::Tensor> parameters;
+  Inverted result;
+  const std::string bias = model.head_name() + ".bias";
+  int64_t offset = 0;
+  for (const auto& [name, value] : model.shared_parameters()) {
+    if (name == bias) result.labels = recover_labels(gradient.narrow(0, offset, value.numel()), count);
+    parameters.push_back(value);
+    offset += value.numel();
+  }
+  SOTTO_INVARIANT(offset == gradient.numel());
+  if (result.labels.empty()) {
+    fail_user("gradient inversion reads labels off the classifier's bias, which this upload does not hold");
+  }
+  const at::Tensor labels = at::tensor(result.labels, at::kLong);
+  const auto similarity = [&](const at::Tensor& x) {
+    const at::Tensor loss = at::cross_entropy_loss(model.logits(x), labels);
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& part : torch::autograd::grad({loss}, parameters, {}, true, true)) {
+      flat.push_back(part.reshape({-1}));
+    }
+    return cosine(at::cat(flat), gradient);
+  };
+  result.x = minimise(with_count(count, record_shape), options, [&](const at::Tensor& x) { return 1 - similarity(x); });
+  result.cosine = similarity(result.x).item<double>();
+  return result;
+}
+
+Inverted hijack_features(models::Model& model, const at::Tensor& prototypes, const std::vector<int64_t>& record_shape,
+                         const InversionOptions& options) {
+  model.eval();
+  const at::Tensor wanted = prototypes.to(at::kFloat);
+  const auto similarity = [&](const at::Tensor& x) {
+    return at::cosine_similarity(model.features(x), wanted, 1, 1e-8).mean();
+  };
+  Inverted result;
+  result.x = minimise(with_count(prototypes.size(0), record_shape), options,
+                      [&](const at::Tensor& x) { return 1 - similarity(x); });
+  for (int64_t label = 0; label < prototypes.size(0); ++label) result.labels.push_back(label);
+  result.cosine = similarity(result.x).item<double>();
+  return result;
+}
+
+at::Tensor prototype_scores(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& prototypes) {
+  return -(features - prototypes.to(features.scalar_type()).index_select(0, labels)).square().sum(1).to(at::kDouble);
+}
+
+at::Tensor prototypes_in(const NamedTensors& upload) {
+  if (const at::Tensor table = find_tensor(upload, "prototypes"); table.defined()) return table;
+  const at::Tensor sums = find_tensor(upload, "sums"), counts = find_tensor(upload, "counts");
+  if (!sums.defined() || !counts.defined()) return {};
+  return sums / counts.to(sums.scalar_type()).clamp_min(1).unsqueeze(1);
+}
+
+}  // namespace sotto::attacks

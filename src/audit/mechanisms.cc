@@ -1,0 +1,186 @@
+#include "audit/mechanisms.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "privacy/accounting/gaussian.h"
+#include "privacy/ledger.h"
+#include "privacy/mechanisms/counts.h"
+#include "privacy/mechanisms/gaussian.h"
+#include "privacy/mechanisms/laplace.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace sotto::audit {
+namespace {
+
+using privacy::Adjacency;
+using privacy::Bounded;
+using privacy::Contribution;
+
+constexpr double kClip = 1.0;
+constexpr int64_t kRecords = 8;
+constexpr privacy::Neighbours kReplace{.adjacency = Adjacency::kReplace};
+constexpr privacy::Neighbours kAddRemove{.adjacency = Adjacency::kAddRemove};
+
+// Per-record vectors of which the first is all of `sign`, and longer than the bound allows; the others are zero.
+at::Tensor aligned(int64_t dimensions, double sign) {
+  at::Tensor rows = at::zeros({kRecords, dimensions});
+  rows[0].fill_(100 * sign);
+  return rows;
+}
+
+double sign_of(World world) {
+  return world == World::kWith ? 1.0 : -1.0;
+}
+
+// Draws releases of `mechanism`; `bounded` computes what it is given in a world.
+template <typename Mechanism>
+MakeDraw draws_of(const Mechanism& mechanism, privacy::Neighbours neighbours, std::function<Bounded(World)> bounded) {
+  return [=]() -> Draw {
+    auto ledger = std::make_shared<privacy::Ledger>();
+    const privacy::Event event = mechanism.event({.ledger = *ledger}, neighbours, "audit", "server");
+    return [=](World world, uint64_t seed) {
+      const privacy::ReleaseContext context{.ledger = *ledger, .seed = seed};
+      privacy::Receipt receipt = ledger->spend(event);
+      privacy::NoiseSource source = context.noise_source("audit");
+      return clone(mechanism.randomise(bounded(world), std::move(receipt), source).values());
+    };
+  };
+}
+
+template <typename Mechanism>
+Case case_of(std::string name, std::string what, const Mechanism& mechanism, privacy::Neighbours neighbours,
+             double delta, std::function<Bounded(World)> bounded) {
+  privacy::Ledger unused;
+  const privacy::Event event = mechanism.event({.ledger = unused}, neighbours, "audit", "server");
+  privacy::Tally tally;
+  tally.add(event);
+  return {.name = std::move(name),
+          .what = std::move(what),
+          .delta = delta,
+          .claimed = tally.claimed(delta),
+          .proven = tally.proven(delta),
+          .gaussian = event.mechanism == privacy::kGaussianMechanism,
+          .make_draw = draws_of(mechanism, neighbours, std::move(bounded))};
+}
+
+Case gaussian(double epsilon, double delta) {
+  constexpr int64_t dimensions = 4;
+  const auto bounded = [](World world) {
+    NamedTensors values;
+    values.push_back({"vector", aligned(dimensions, sign_of(world))});
+    return privacy::clip_each(Contribution(std::move(values)), {{"vector", 1, kClip}}, kRecords, Adjacency::kReplace);
+  };
+  const auto mechanism =
+      privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta), bounded(World::kWith).groups());
+  return case_of("gaussian", "mean of clipped vectors; one is +Cv or -Cv", mechanism, kReplace, delta, bounded);
+}
+
+Case groupwise_gaussian(double epsilon, double delta) {
+  const auto bounded = [](World world) {
+    NamedTensors values;
+    values.push_back({"small", aligned(2, sign_of(world))});
+    values.push_back({"large", aligned(6, sign_of(world))});
+    values.push_back({"scalar", aligned(1, sign_of(world)).squeeze(1)});
+    return privacy::clip_each(Contribution(std::move(values)),
+                              {{"small", 1, kClip}, {"large", 1, 3 * kClip}, {"scalar", 1, 0.1 * kClip}}, kRecords,
+                              Adjacency::kReplace);
+  };
+  const auto mechanism = privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta),
+                                                                bounded(World::kWith).groups(), {1, 2, 4});
+  return case_of("groupwise-gaussian", "three groups, all at their bounds; one record turns round", mechanism, kReplace,
+                 delta, bounded);
+}
+
+Case whole_gaussian(double epsilon, double delta) {
+  const auto bounded = [](World world) {
+    NamedTensors values;
+    values.push_back({"update", at::full({16}, 100 * sign_of(world))});
+    return privacy::clip_whole(Contribution(std::move(values)), {{"update", 1, kClip}}, kReplace);
+  };
+  const auto mechanism =
+      privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta), bounded(World::kWith).groups());
+  return case_of("whole-update-gaussian", "a clipped update; one record turns it round", mechanism, kReplace, delta,
+                 bounded);
+}
+
+Case laplace(double epsilon, double delta) {
+  const auto bounded = [](World world) {
+    NamedTensors values;
+    values.push_back({"number", aligned(1, sign_of(world)).squeeze(1)});
+    return privacy::clip_each(Contribution(std::move(values)), {{"number", 1, kClip}}, kRecords, Adjacency::kReplace,
+                              privacy::Norm::kL1);
+  };
+  const privacy::Group group = bounded(World::kWith).groups().front();
+  const privacy::LaplaceMechanism mechanism(group, group.sensitivity / epsilon);
+  return case_of("laplace", "mean of clipped numbers; one is +C or -C", mechanism, kReplace, delta, bounded);
+}
+
+Case top_k(double epsilon, double delta) {
+  constexpr int64_t scores = 8, k = 1;
+  constexpr double high = 0.1;
+  const auto bounded = [=](World world) {
+    at::Tensor values = at::zeros({scores});
+    if (world == World::kWith) values.narrow(0, 0, k).fill_(high);
+    if (world == World::kWithout) values.narrow(0, k, scores - k).fill_(high);
+    NamedTensors named;
+    named.push_back({"scores", values});
+    return privacy::clamp_each(Contribution(std::move(named)), high);
+  };
+  const privacy::LaplaceTopK mechanism(scores, high, k, epsilon);
+  Case result =
+      case_of("laplace-top-k", "which scores are largest; they are 0 or H", mechanism, kReplace, delta, bounded);
+  // What was chosen, as one number for each score.
+  result.make_draw = [inner = result.make_draw]() -> Draw {
+    return [draw = inner()](World world, uint64_t seed) {
+      NamedTensors seen;
+      seen.push_back({"chosen", at::zeros({scores}).index_fill_(0, find_tensor(draw(world, seed), "indices"), 1.0)});
+      return seen;
+    };
+  };
+  return result;
+}
+
+Case discrete_gaussian(double epsilon, double delta) {
+  constexpr int64_t classes = 3;
+  const auto bounded = [](World world) {
+    at::Tensor labels = at::ones({kRecords}, at::kLong);
+    if (world == World::kWithout) labels = labels.narrow(0, 1, kRecords - 1).contiguous();
+    NamedTensors values;
+    values.push_back({"labels", labels});
+    return privacy::count_each(Contribution(std::move(values)), classes, Adjacency::kAddRemove);
+  };
+  const privacy::DiscreteGaussian mechanism(bounded(World::kWith).groups().front(),
+                                            1 / privacy::gaussian_mu(epsilon, delta));
+  return case_of("discrete-gaussian", "class counts; one record is there or not", mechanism, kAddRemove, delta,
+                 bounded);
+}
+
+}  // namespace
+
+const std::vector<MechanismAudit>& mechanism_audits() {
+  static const std::vector<MechanismAudit> audits = {
+      {"gaussian", gaussian},
+      {"groupwise-gaussian", groupwise_gaussian},
+      {"whole-update-gaussian", whole_gaussian},
+      {"laplace", laplace},
+      {"laplace-top-k", top_k},
+      {"discrete-gaussian", discrete_gaussian},
+  };
+  return audits;
+}
+
+const MechanismAudit& find_mechanism_audit(const std::string& name) {
+  std::vector<std::string> names;
+  for (const MechanismAudit& audit : mechanism_audits()) {
+    if (audit.name == name) return audit;
+    names.push_back(audit.name);
+  }
+  fail_user("no mechanism is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
+}
+
+}  // namespace sotto::audit

@@ -1,0 +1,272 @@
+#include "audit/method_release.h"
+
+#include "base/error.h"
+#include "federation/cohort.h"
+#include "methods/averaging.h"
+#include "privacy/ledger.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sotto::audit {
+namespace {
+
+constexpr double kDefaultDelta = 1e-5;
+constexpr uint64_t kPilotSeed = 0x5eed;
+
+// One world: its records, and who holds which.
+struct Records {
+  models::TaskData data;
+  data::Shard shard;       // of the audited client
+  bool takes_part = true;  // false where the whole client is not there
+};
+
+// The records as floats: rows that the client does not hold are never read, and their memory never touched.
+models::TaskData floating_copy(const models::TaskData& original, const at::Tensor& rows) {
+  models::TaskData copy = original;
+  data::Records& train = copy.dataset.train;
+  train.y = train.y.clone();
+  data::Batch batch;
+  data::gather(original.dataset.train, rows, batch);
+  std::vector<int64_t> shape = train.x.sizes().vec();
+  train.x = at::empty(shape, batch.x.options());
+  train.x.index_copy_(0, rows, batch.x);
+  return copy;
+}
+
+class Worlds {
+ public:
+  Worlds(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options, Canary canary, bool blanks)
+      : setup_(std::move(setup)), client_(options.client), canary_(std::move(canary)), blanks_(blanks) {
+    const bool whole_client = setup_->spec.privacy && setup_->spec.privacy->unit == "client";
+    for (const World world : {World::kWithout, World::kWith}) make(world, whole_client);
+    broadcast_ = options.broadcast ? *options.broadcast : setup_->method->make_server(context(World::kWithout))->open();
+  }
+
+  const federation::Setup& setup() const { return *setup_; }
+  int64_t client() const { return client_; }
+  const std::string& canary() const { return canary_.name; }
+  const Records& records(World world) const { return records_[world == World::kWith ? 1 : 0]; }
+  const methods::Broadcast& broadcast() const { return broadcast_; }
+
+  methods::MethodContext context(World world) const {
+    methods::MethodContext context = setup_->context();
+    return {context.spec, records(world).data, context.participations, context.least_records};
+  }
+
+  privacy::ReleaseContext release_context(privacy::Ledger& ledger, int64_t client, uint64_t seed) const {
+    privacy::ReleaseContext context{.ledger = ledger, .round = 1, .client = client, .seed = seed};
+    if (client == privacy::kEveryone) return context;
+    context.participations = std::max<int64_t>(1, setup_->participations[static_cast<size_t>(client)]);
+    return context;
+  }
+
+ private:
+  void make(World world, bool whole_client) {
+    Records& records = records_[world == World::kWith ? 1 : 0];
+    records.shard = setup_->partition->shard(client_);
+    const at::Tensor rows = records.shard.train.contiguous();
+    records.data = floating_copy(setup_->data, rows);
+    data::Records& train = records.data.dataset.train;
+    const Edit& edit = world == World::kWith ? canary_.with : canary_.without;
+    std::vector<int64_t> kept;
+    for (int64_t i = 0; i < rows.size(0); ++i) {
+      const int64_t row = rows[i].item<int64_t>();
+      const bool edited = whole_client || i == 0;
+      const Record before{train.x[row].clone(), train.y[row].item<int64_t>()};
+      std::optional<Record> after = edited ? edit(before) : before;
+      if (!after && whole_client) records.takes_part = false;
+      if (!after && blanks_) after = blank(before);
+      if (!after) continue;
+      kept.push_back(row);
+      train.x[row].copy_(after->x);
+      train.y[row] = after->label;
+    }
+    if (records.takes_part) records.shard.train = at::tensor(kept, at::kLong);
+  }
+
+  std::shared_ptr<const federation::Setup> setup_;
+  int64_t client_;
+  Canary canary_;
+  bool blanks_;
+  Records records_[2];
+  methods::Broadcast broadcast_;
+};
+
+// One thread's share of the trials: clients of both worlds, and ledgers to pay with.
+class UploadDraw {
+ public:
+  explicit UploadDraw(std::shared_ptr<const Worlds> worlds) : worlds_(std::move(worlds)) {
+    for (const World world : {World::kWithout, World::kWith}) {
+      Side& side = sides_[world == World::kWith ? 1 : 0];
+      side.client = worlds_->setup().method->make_client(worlds_->context(world));
+      side.ledger = std::make_unique<privacy::Ledger>();
+    }
+  }
+
+  NamedTensors operator()(World world, uint64_t seed) {
+    Side& side = sides_[world == World::kWith ? 1 : 0];
+    privacy::PrivateState state;
+    const auto result = side.client->step(
+        worlds_->broadcast(), worlds_->records(world).shard, state,
+        {worlds_->setup().spec.seed, worlds_->release_context(*side.ledger, worlds_->client(), seed)});
+    NamedTensors seen = result.upload ? clone(result.upload->values()) : NamedTensors();
+    // Declared to be public.
+    std::erase_if(seen, [](const NamedTensor& tensor) { return tensor.name == methods::kRecordsName; });
+    return seen;
+  }
+
+  const privacy::Ledger& ledger(World world) const { return *sides_[world == World::kWith ? 1 : 0].ledger; }
+
+ private:
+  struct Side {
+    std::unique_ptr<methods::ClientMethod> client;
+    std::unique_ptr<privacy::Ledger> ledger;
+  };
+  std::shared_ptr<const Worlds> worlds_;
+  Side sides_[2];
+};
+
+// The server's release of a round in which the audited client takes part or not; the others are the same.
+class BroadcastDraw {
+ public:
+  explicit BroadcastDraw(std::shared_ptr<const Worlds> worlds) : worlds_(std::move(worlds)) {
+    const federation::Setup& setup = worlds_->setup();
+    cohort_ = federation::sample_cohort(setup.spec, 1);
+    if (std::find(cohort_.begin(), cohort_.end(), worlds_->client()) == cohort_.end()) {
+      cohort_.push_back(worlds_->client());
+    }
+    for (const World world : {World::kWithout, World::kWith}) {
+      Side& side = sides_[world == World::kWith ? 1 : 0];
+      side.server = setup.method->make_server(worlds_->context(world));
+      side.ledger = std::make_unique<privacy::Ledger>();
+      const auto own = setup.method->make_client(worlds_->context(world));
+      const auto others = setup.method->make_client(setup.context());
+      for (const int64_t client : cohort_) {
+        const bool audited = client == worlds_->client();
+        if (audited && !worlds_->records(world).takes_part) continue;
+        privacy::PrivateState state;
+        const data::Shard shard = audited ? worlds_->records(world).shard : setup.partition->shard(client);
+        auto result = (audited ? own : others)
+                          ->step(worlds_->broadcast(), shard, state,
+                                 {setup.spec.seed, worlds_->release_context(*side.ledger, client, setup.spec.seed)});
+        if (result.upload) side.uploads.push_back(std::move(*result.upload));
+      }
+    }
+  }
+
+  NamedTensors operator()(World world, uint64_t seed) {
+    Side& side = sides_[world == World::kWith ? 1 : 0];
+    side.server->restore(worlds_->broadcast(), {});
+    for (const privacy::Upload& upload : side.uploads) side.server->accept(upload);
+    return side.server->aggregate({worlds_->release_context(*side.ledger, privacy::kEveryone, seed), cohort_}).values;
+  }
+
+  const privacy::Ledger& ledger(World world) const { return *sides_[world == World::kWith ? 1 : 0].ledger; }
+
+ private:
+  struct Side {
+    std::unique_ptr<methods::ServerMethod> server;
+    std::unique_ptr<privacy::Ledger> ledger;
+    std::vector<privacy::Upload> uploads;
+  };
+  std::shared_ptr<const Worlds> worlds_;
+  std::vector<int64_t> cohort_;
+  Side sides_[2];
+};
+
+template <typename Kind>
+Draw draw_of(const std::shared_ptr<Kind>& draw) {
+  return [draw](World world, uint64_t seed) { return (*draw)(world, seed); };
+}
+
+template <typename Kind>
+class CaseMaker {
+ public:
+  CaseMaker(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options)
+      : setup_(std::move(setup)),
+        options_(options),
+        observer_(setup_->spec.privacy ? setup_->spec.privacy->observer : "server") {}
+
+  Case make() const {
+    const auto worlds = best();
+    const auto draw = std::make_shared<Kind>(worlds);
+    const Draw first = draw_of(draw);
+    first(World::kWithout, kPilotSeed);
+    first(World::kWith, kPilotSeed);
+    Case result{.name = setup_->spec.method, .variant = setup_->spec.variant, .what = worlds->canary()};
+    result.observer = observer_;
+    result.delta = setup_->spec.privacy ? setup_->spec.privacy->delta : kDefaultDelta;
+    result.gaussian = true;
+    std::string what;
+    for (const World world : {World::kWithout, World::kWith}) {
+      privacy::Tally tally;
+      for (const privacy::Event& event : draw->ledger(world).events()) {
+        const bool concerns = event.client == options_.client || event.client == privacy::kEveryone;
+        if (!concerns || !privacy::is_seen_by(event, observer_)) continue;
+        tally.add(event);
+        what = event.what;
+        result.gaussian = result.gaussian && event.mechanism == privacy::kGaussianMechanism &&
+                          event.sampling_rate == 1 && event.why_unproven.empty();
+      }
+      if (tally.empty()) continue;
+      result.claimed = std::max(result.claimed, tally.claimed(result.delta));
+      result.proven = std::max(result.proven, tally.proven(result.delta));
+    }
+    if (what.empty()) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec.method);
+    result.what = fmt::format("{}; {}", what, worlds->canary());
+    result.make_draw = [worlds]() -> Draw { return draw_of(std::make_shared<Kind>(worlds)); };
+    return result;
+  }
+
+ private:
+  std::shared_ptr<const Worlds> best() const {
+    const std::string adjacency = setup_->spec.privacy ? setup_->spec.privacy->adjacency : "replace";
+    std::shared_ptr<const Worlds> found;
+    double widest = -1;
+    for (const Canary& canary : canaries(setup_->data.dataset, adjacency)) {
+      if (options_.canary && canary.name != *options_.canary) continue;
+      const auto worlds = usable(canary);
+      if (!worlds) continue;
+      const double width = separation(draw_of(std::make_shared<Kind>(worlds)), options_.pilots, kPilotSeed);
+      if (width <= widest) continue;
+      widest = width;
+      found = worlds;
+      if (std::isinf(width)) break;
+    }
+    if (!found) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec.method);
+    return found;
+  }
+
+  // Blank records stand for absent ones where the method bounds each record by itself; others diverge on them.
+  std::shared_ptr<const Worlds> usable(const Canary& canary) const {
+    const bool floats =
+        setup_->data.dataset.kind == data::Kind::kImages || setup_->data.dataset.kind == data::Kind::kFeatures;
+    for (const bool blanks : {true, false}) {
+      if (blanks && !floats) continue;
+      const auto worlds = std::make_shared<const Worlds>(setup_, options_, canary, blanks);
+      Kind draw(worlds);
+      if (!draw(World::kWithout, kPilotSeed).empty() && !draw(World::kWith, kPilotSeed).empty()) return worlds;
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const federation::Setup> setup_;
+  ReleaseOptions options_;
+  std::string observer_;
+};
+
+}  // namespace
+
+Case release_case(const std::shared_ptr<const federation::Setup>& setup, const ReleaseOptions& options) {
+  if (options.client < 0 || options.client >= setup->spec.data.clients) {
+    fail_user("--client {}: there are clients 0 to {}", options.client, setup->spec.data.clients - 1);
+  }
+  const bool at_server = setup->spec.privacy && setup->spec.privacy->trusts_server();
+  return at_server ? CaseMaker<BroadcastDraw>(setup, options).make() : CaseMaker<UploadDraw>(setup, options).make();
+}
+
+}  // namespace sotto::audit

@@ -1,0 +1,79 @@
+// sotto attack: what an attacker finds out from a run's models and recorded uploads.
+#include "attacks/attacks.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/run_config.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::string run;
+  std::string attack;
+  int64_t client = -1;
+  int threads = 0;
+  attacks::AttackOptions settings;
+  OutputOptions output;
+};
+
+std::string describe(const json& result) {
+  const bool compared = result.contains("baseline");
+  Table table(compared ? std::vector<std::string>{"", "this run", "without privacy"}
+                       : std::vector<std::string>{"", "this run"});
+  for (const auto& [key, value] : result.items()) {
+    if (!value.is_number()) continue;
+    std::vector<std::string> row = {key, fmt::format("{:.4g}", value.get<double>())};
+    if (compared && result["baseline"].contains(key) && result["baseline"][key].is_number()) {
+      row.push_back(fmt::format("{:.4g}", result["baseline"][key].get<double>()));
+    }
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+void run_attack(const Options& options) {
+  attacks::AttackOptions settings = options.settings;
+  if (options.client >= 0) settings.client = options.client;
+  settings.threads = resolve_threads(options.threads);
+  attacks::find_attack(options.attack);
+  const json result = attacks::attack(attacks::Target(options.run), options.attack, settings);
+  if (options.output.json) return print_json(result);
+  print_text(describe(result));
+}
+
+}  // namespace
+
+void add_attack(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("attack", "Attacks a run by its models and recorded uploads.");
+  command->add_option("RUN", options->run, "a run directory")->required();
+  std::string help;
+  for (const attacks::AttackEntry& entry : attacks::attack_list()) {
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", entry.name, entry.what);
+  }
+  command->add_option("--attack", options->attack, help)->required();
+  command->add_option("--client", options->client, "whose model or upload");
+  command->add_option("--round", options->settings.round, "of the upload")->capture_default_str();
+  command->add_option("--records", options->settings.records, "members, and as many others, at most")
+      ->check(CLI::Range(2, 1000000))
+      ->capture_default_str();
+  command->add_option("--shadows", options->settings.shadows, "shadow models")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str();
+  command->add_option("--steps", options->settings.steps, "of reconstructions")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--seed", options->settings.seed, "of shadows and starting points")->capture_default_str();
+  add_threads_option(*command, options->threads);
+  add_output_options(*command, options->output, "what attacks/NAME.json holds");
+  add_example(*command, "sotto attack runs/records --attack lira");
+  command->callback([options] { run_attack(*options); });
+}
+
+}  // namespace sotto::cli

@@ -1,0 +1,167 @@
+// sotto audit: tries to break the promise of a run, a config, or everything there is.
+#include "audit/mechanisms.h"
+#include "audit/method_audits.h"
+#include "audit/method_release.h"
+#include "audit/whole_run.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/run_config.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace sotto::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kConfidence = 0.95;
+constexpr int64_t kMechanismTrials = 100000, kQuickMechanismTrials = 20000;
+constexpr int64_t kMethodTrials = 10000, kQuickMethodTrials = 3000;
+constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400;
+constexpr double kMechanismBudgets[] = {1.0, 4.0};
+
+struct AuditOptions {
+  RunConfigOptions run;
+  bool all = false;
+  bool quick = false;
+  int64_t client = 0;
+  int64_t trials = 0;
+  int64_t canaries = 1000;
+  uint64_t seed = 1;
+  int threads = 0;
+  OutputOptions output;
+
+  int64_t trials_or(int64_t full, int64_t shortened) const {
+    if (trials > 0) return trials;
+    return quick ? shortened : full;
+  }
+  audit::TrialOptions trial_options(int64_t full, int64_t shortened) const {
+    return {.trials = trials_or(full, shortened),
+            .alpha = 1 - kConfidence,
+            .seed = seed * 1000003,
+            .threads = resolve_threads(threads)};
+  }
+};
+
+std::string epsilon_text(const json& value) {
+  return value.is_null() ? "∞" : fmt::format("{:.3g}", value.get<double>());
+}
+
+std::string describe(const json& rows) {
+  Table table({"what", "variant", "differs in", "claimed ε", "proven ε", "audited ε ≥", "by", "trials", ""});
+  for (const json& row : rows) {
+    table.add_row({row["name"], row.value("variant", ""), row["what"], epsilon_text(row["claimed_epsilon"]),
+                   epsilon_text(row["proven_epsilon"]), fmt::format("{:.3g}", row["audited_epsilon"].get<double>()),
+                   row["statistic"], fmt::format("{}", row["trials"].get<int64_t>()), row["verdict"]});
+  }
+  return table.to_string();
+}
+
+json audit_everything(const AuditOptions& options) {
+  json rows = json::array();
+  const auto methods = audit::method_audits();
+  Progress progress("auditing", static_cast<int64_t>(std::size(kMechanismBudgets) * audit::mechanism_audits().size() +
+                                                     methods.size()));
+  for (const audit::MechanismAudit& mechanism : audit::mechanism_audits()) {
+    for (const double epsilon : kMechanismBudgets) {
+      json row =
+          audit::audit(mechanism.at(epsilon, 1e-5), options.trial_options(kMechanismTrials, kQuickMechanismTrials))
+              .to_json();
+      row["kind"] = "mechanism";
+      rows.push_back(std::move(row));
+      progress.advance(1, mechanism.name);
+    }
+  }
+  for (const audit::MethodAudit& method : methods) {
+    json row = audit::audit(method.make(), options.trial_options(kMethodTrials, kQuickMethodTrials)).to_json();
+    row["kind"] = "method";
+    if (!method.flaw.empty()) row["flaw"] = method.flaw;
+    rows.push_back(std::move(row));
+    progress.advance(1, method.method);
+  }
+  return rows;
+}
+
+// One release, and the whole run where that can be audited.
+json audit_run(const AuditOptions& options, const federation::Setup& loaded,
+               const std::shared_ptr<const federation::Setup>& setup) {
+  json rows = json::array();
+  json row = audit::audit(audit::release_case(setup, {.client = options.client}),
+                          options.trial_options(kReleaseTrials, kQuickReleaseTrials))
+                 .to_json();
+  row["client"] = options.client;
+  row["what"] = fmt::format("one release: {}", row["what"].get<std::string>());
+  rows.push_back(std::move(row));
+  const auto& privacy = loaded.spec.privacy;
+  const bool records = !privacy || (privacy->unit == "record" && !privacy->trusts_server() &&
+                                    privacy->adjacency != "replace-same-label");
+  if (!records || options.canaries == 0) return rows;
+  const audit::WholeRunOutcome whole = audit::audit_whole_run(loaded, {.canaries = options.canaries,
+                                                                       .seed = options.seed,
+                                                                       .alpha = 1 - kConfidence,
+                                                                       .threads = resolve_threads(options.threads)});
+  json line = whole.to_json();
+  line["name"] = loaded.spec.method;
+  line["variant"] = loaded.spec.variant;
+  line["statistic"] = fmt::format("{} of {} guesses right", whole.bound.guesses.right, whole.bound.guesses.made);
+  line["verdict"] = audit::to_text(whole.bound.epsilon > whole.proven    ? audit::Verdict::kBroken
+                                   : whole.bound.epsilon > whole.claimed ? audit::Verdict::kRefuted
+                                                                         : audit::Verdict::kConsistent);
+  rows.push_back(std::move(line));
+  return rows;
+}
+
+json document(const json& rows) {
+  return {{"method", "two worlds per release (Clopper–Pearson, curve test) and one run with many canaries"},
+          {"confidence", kConfidence},
+          {"entries", rows}};
+}
+
+void run_audit(const AuditOptions& options) {
+  if (options.all == !options.run.config.empty()) {
+    fail_user("audit: name a config or a run directory, or say --all");
+  }
+  json rows;
+  if (options.all) {
+    rows = audit_everything(options);
+  } else {
+    const auto setup = std::make_shared<const federation::Setup>(federation::prepare(load_spec(options.run)));
+    rows = audit_run(options, *setup, setup);
+    if (const fs::path folder = options.run.config; fs::is_directory(folder)) {
+      write_file_atomically(folder / "audit.json", document(rows).dump(2) + "\n");
+    }
+  }
+  if (options.output.json) return print_json(document(rows));
+  print_text(describe(rows));
+}
+
+}  // namespace
+
+void add_audit(CLI::App& program) {
+  auto options = std::make_shared<AuditOptions>();
+  CLI::App* command = program.add_subcommand(
+      "audit", "Attacks what a run releases: lower bounds on ε beside what is claimed and proven.");
+  add_run_config_options(*command, options->run);
+  command->get_option("CONFIG")->required(false);
+  command->add_flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
+  command->add_flag("--quick", options->quick, "fewer trials");
+  command->add_option("--client", options->client, "whose release is audited")->capture_default_str();
+  command->add_option("--trials", options->trials, "trials in each of the two worlds")->check(CLI::Range(4, 100000000));
+  command->add_option("--canaries", options->canaries, "in the whole run; 0 = audit one release only")
+      ->check(CLI::Range(0, 100000000))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of trials and coins")->capture_default_str();
+  add_threads_option(*command, options->threads);
+  add_output_options(*command, options->output, "what a run's audit.json holds");
+  add_example(*command, "sotto audit --all --quick");
+  command->callback([options] { run_audit(*options); });
+}
+
+}  // namespace sotto::cli
