@@ -3,6 +3,7 @@
 #include "../support/expect_user_error.h"
 #include "base/files.h"
 #include "base/safetensors.h"
+#include "models/pretrain.h"
 #include "tasks.h"
 #include "temp_home.h"
 
@@ -69,6 +70,48 @@ TEST(TaskData, UnknownModelsAndBackbonesAreToldBeforeAnythingIsLoaded) {
   EXPECT_USER_ERROR(load_task_data(data, named("cmm"), 1), "unknown model 'cmm'");
   data.features = "no-such-backbone";
   EXPECT_USER_ERROR(load_task_data(data, named("mlp"), 1), "unknown backbone");
+}
+
+TEST(TaskDataCache, RunsShareOneCopyUnlessTheirDataDiffer) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(10, 4));
+  TaskDataCache cache;
+  const TaskData first = cache.load(data, named("cnn-pac"), 1);
+  auto dealt_otherwise = data;
+  dealt_otherwise.clients = 3;
+  dealt_otherwise.partition = "dirichlet";
+  const TaskData second = cache.load(dealt_otherwise, named("mlp"), 2);
+  EXPECT_TRUE(second.dataset.train.x.is_alias_of(first.dataset.train.x));
+  auto fewer = data;
+  fewer.limit = 6;
+  const TaskData sampled = cache.load(fewer, named("mlp"), 1);
+  EXPECT_EQ(sampled.dataset.train.size(), 6);
+  EXPECT_FALSE(cache.load(fewer, named("mlp"), 2).dataset.train.x.equal(sampled.dataset.train.x))
+      << "a sample goes by the seed";
+  EXPECT_EQ(cache.load(data, named("mlp"), 1).dataset.train.size(), 10);
+}
+
+TEST(TaskData, FeaturesOfTwoBackbonesStandSideBySide) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(20, 4));
+  for (const int64_t width : {6, 3}) {
+    PretrainOptions options;
+    options.name = fmt::format("wide{}", width);
+    options.model = named("mlp");
+    options.model.hidden = {width};
+    options.data = data;
+    options.epochs = 1;
+    pretrain(options, [](const EpochReport&) {});
+  }
+  const auto load = [&](const char* features) {
+    data.features = features;
+    return load_task_data(data, named("adapter"), 1);
+  };
+  const TaskData both = load("wide6+wide3");
+  EXPECT_THAT(both.feature_blocks, ElementsAre(6, 3));
+  EXPECT_THAT(both.task.record_shape, ElementsAre(9));
+  EXPECT_TRUE(both.dataset.train.x.narrow(1, 6, 3).equal(load("wide3").dataset.train.x));
+  EXPECT_TRUE(both.dataset.test.x.narrow(1, 0, 6).equal(load("wide6").dataset.test.x));
 }
 
 }  // namespace
