@@ -29,7 +29,11 @@ struct Sizes {
   int64_t personal = 0;
 };
 
+// A method that does not use [model] is asked what it broadcasts.
 Sizes parameter_counts(const federation::Setup& setup) {
+  if (!setup.method->uses_model) {
+    return {total_elements(setup.method->make_server(setup.context())->open().values), 0};
+  }
   RandomStream init(setup.spec.seed, "model-init");
   const auto model = models::make_model(setup.spec.model, setup.data.task, init);
   return {total_elements(model->shared_parameters()), total_elements(model->personal_parameters())};
