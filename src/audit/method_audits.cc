@@ -24,6 +24,9 @@ constexpr int64_t kTest = 24;
 const std::string kTight = "clip = 0.3\n";
 const std::string kTightCurve = "curve = {family = \"constant\", coefficients = [0.3]}\n";
 
+// Prototypes of few dimensions, at a radius that features reach.
+const std::string kSmallSpace = "width = 4\nhead = [8]\nradius = 1\n";
+
 data::Records blobs(int64_t count, uint64_t seed) {
   RandomStream stream(seed, "audit-blobs");
   data::Records records;
@@ -75,6 +78,11 @@ std::vector<MethodAudit> listed() {
       row("ladp-fl", "paper", "the noise's scale is computed from private weights",
           "least_norm = 0\nkl_least = 1e-12\n"),
       row("full-dp", "paper", ""),
+      row("fedproto", "sound", "", kSmallSpace),
+      row("fedproto", "paper", "prototypes come from an encoder that was trained on the record",
+          kSmallSpace + "[federation]\nbatch = 24\nlocal_epochs = 20\nlr = 0.2\n", "replace-same-label"),
+      row("fedplvm", "sound", "", kSmallSpace),
+      row("fedplvm", "paper", "which clusters there are depends on the record", kSmallSpace, "replace-same-label"),
   };
 }
 
