@@ -21,6 +21,7 @@ struct Case {
 Case cases[] = {
     {"logistic", {{13}, 2}, 13, 28},
     {"mlp", image_task(1, 28), 128, 235146},
+    {"adapter", {{13}, 2}, 13, 1769},
     {"cnn", image_task(1, 28), 32, 26010},
     {"cnn-pac", image_task(1, 28), 784, 11274},
     {"cnn-cifar", image_task(3, 32), 512, 2156490},

@@ -296,6 +296,7 @@ class Client : public ClientMethod {
     const int64_t kind = context.release.client % static_cast<int64_t>(kinds_.size());
     Personal& mine = *kinds_[static_cast<size_t>(kind)];
     mine.load(state);
+    load_encoder(kind, state);
     StepResult result;
     const auto begin = std::chrono::steady_clock::now();
     result.report = train(mine, broadcast.values, shard, context);
@@ -322,8 +323,11 @@ class Client : public ClientMethod {
       send_centre(mine, shard, context, result);
     } else if (!centre && !(release_.options().once && released)) {
       released = true;
-      train_encoder(kind, shard, state, context, kept);
+      train_encoder(shard, context);
       dimensions = send(mine, broadcast.values, shard, dimensions, context, result);
+    }
+    if (noisy_ != nullptr) {
+      for (const auto& [name, value] : clone(noisy_->trainer.shared())) kept.push_back({kEncoderPrefix + name, value});
     }
     if (released) remember(kReleased);
     if (centred) remember(kCentred);
@@ -383,7 +387,7 @@ class Client : public ClientMethod {
       local.logits = logits(mine.model(), framework.head_is_apart() ? local.features.detach() : local.features, global);
       local.labels = batch.y;
       if (framework.uses_source()) {
-        local.source = member_.printed ? z.detach() : placed(mine.untouched_features(batch.x), centre);
+        local.source = member_.printed ? z.detach() : placed(source_features(mine, batch.x), centre);
       }
       at::Tensor total = framework.loss(local, broadcast);
       if (o.diagnostics) norms += z.detach().norm(2, 1).sum().to(at::kDouble);
@@ -455,24 +459,27 @@ class Client : public ClientMethod {
     report.measures["best_dimensions_found"] = at::isin(dimensions, best).to(at::kDouble).mean().item<double>();
   }
 
-  // A noisy encoder's own training, before its features are released. Its weights are kept for the next time.
-  void train_encoder(int64_t kind, const data::Shard& shard, const privacy::PrivateState& state,
-                     const StepContext& context, NamedTensors& kept) {
-    NoisyEncoder* encoder = encoders_[static_cast<size_t>(kind)].get();
-    noisy_ = encoder;
-    if (encoder == nullptr) return;
-    NamedTensors& weights = encoder->trainer.shared();
+  // The noisy encoder as it was left, if there is one.
+  void load_encoder(int64_t kind, const privacy::PrivateState& state) {
+    noisy_ = encoders_[static_cast<size_t>(kind)].get();
+    if (noisy_ == nullptr) return;
+    NamedTensors& weights = noisy_->trainer.shared();
     for (size_t i = 0; i < weights.size(); ++i) {
       const at::Tensor earlier = find_tensor(state.values(), kEncoderPrefix + weights[i].name);
-      weights[i].value.detach().copy_(earlier.defined() ? earlier : encoder->initial[i].value);
+      weights[i].value.detach().copy_(earlier.defined() ? earlier : noisy_->initial[i].value);
     }
-    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, facts_of(shard, context.release));
-    privacy::Receipt receipt = context.release.ledger.spend(encoder->descent.event(plan, context.release, kEncoder),
-                                                            release_.releases(facts_of(shard, context.release)));
-    encoder->trainer.with_optimizer(context, [&](const std::function<void()>& update) {
-      encoder->descent.run(plan, std::move(receipt), dataset_.train, shard.train, context.release, update);
+  }
+
+  // Its own training, before its features are released.
+  void train_encoder(const data::Shard& shard, const StepContext& context) {
+    if (noisy_ == nullptr) return;
+    const ClientFacts facts = facts_of(shard, context.release);
+    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, facts);
+    privacy::Receipt receipt =
+        context.release.ledger.spend(noisy_->descent.event(plan, context.release, kEncoder), release_.releases(facts));
+    noisy_->trainer.with_optimizer(context, [&](const std::function<void()>& update) {
+      noisy_->descent.run(plan, std::move(receipt), dataset_.train, shard.train, context.release, update);
     });
-    for (const auto& [name, value] : clone(weights)) kept.push_back({kEncoderPrefix + name, value});
   }
 
   // The features that prototypes are made of.

@@ -35,6 +35,7 @@ void small_vit(config::ModelOptions& options) {
 std::vector<CatalogueCase> cases() {
   return {
       {"logistic", images(1, 8), 12},
+      {"adapter", {{7}, 3}, 12},
       {"mlp", images(1, 12), 12},
       {"cnn", images(1, 28), 12},
       {"cnn-pac", images(1, 16), 12},
