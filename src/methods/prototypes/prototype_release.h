@@ -31,7 +31,7 @@ struct ReleaseOptions {
   double count_share = 0.1;   // adjacency add-remove: what counting costs of 1/z²
   bool centre = false;        // sound: the first release is the mean of all records, which later ones are freed of
   double centre_share = 0.1;  // what that costs of 1/z²
-  double encoder_share = 0;    // sound: what noisy training of the encoder costs of 1/z²
+  double encoder_share = 0;   // sound: what noisy training of the encoder costs of 1/z²
 
   bool silent() const { return mechanism == "local"; }
   bool noisy() const { return mechanism == "igpp" || mechanism == "vpp"; }
