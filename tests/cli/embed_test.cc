@@ -14,7 +14,7 @@ class Embed : public Program {
 };
 
 TEST_F(Embed, PlacesHeldOutRecordsAfterTheFirstRoundAndTheLast) {
-  ASSERT_EQ(sotto("run proto.toml --out proto --quiet").exit_code, 0);
+  ASSERT_EQ(sotto("run proto.toml --out proto --quiet --set model.name=mlp").exit_code, 0);
   const Result result = sotto("embed proto --records 40 --json --quiet");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json pictures = json::parse(read_file(folder_ / "proto" / "embedding.json"));
