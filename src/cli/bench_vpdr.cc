@@ -101,9 +101,8 @@ class Workload {
   }
 
   void release(const methods::PrototypeRelease& how, int64_t round) {
-    privacy::Ledger& ledger = ledger_;
     how.release({features_, y_, y_}, {}, {}, {.records = x_.size(0), .participations = 20, .epsilon = 1.0},
-                {.ledger = ledger, .round = round});
+                {.ledger = ledger_, .round = round});
   }
 
   void score() { methods::dimension_scores(features_, y_, kClasses); }

@@ -13,7 +13,6 @@ namespace sotto::methods {
 at::Tensor distance_to_own(const at::Tensor& features, const at::Tensor& labels, const PrototypeSet& prototypes);
 
 // How alike features and prototypes are, [B, K].
-using Similarity = at::Tensor (*)(const at::Tensor& features, const at::Tensor& prototypes);
 at::Tensor cosine(const at::Tensor& features, const at::Tensor& prototypes);
 // sign(s)·|s|^α of cosines.
 at::Tensor sparse_cosine(const at::Tensor& features, const at::Tensor& prototypes, double alpha);

@@ -29,10 +29,6 @@ constexpr const char* kSupport = "which classes a client holds, and how many rec
 constexpr const char* kClusterSupport =
     "how many clusters there are, and how large they are, depends on private records";
 
-privacy::NoiseSource noise_for(const privacy::ReleaseContext& context, const char* what) {
-  return context.noise_source(what);
-}
-
 at::Tensor clipped(const at::Tensor& rows, double bound) {
   return rows * (bound / rows.norm(2, 1, true).clamp_min(1e-12)).clamp_max(1.0);
 }
@@ -145,7 +141,7 @@ at::Tensor PrototypeRelease::select_privately(const LabelledFeatures& records, c
   privacy::Receipt receipt = context.ledger.spend(event, selections(client));
   NamedTensors scores;
   scores.push_back({"scores", dimension_scores(records.values, records.labels, shape_.classes, options_.zeta)});
-  privacy::NoiseSource noise = noise_for(context, kDimensions);
+  privacy::NoiseSource noise = context.noise_source(kDimensions);
   const privacy::Release chosen = mechanism.randomise(
       privacy::clamp_each(privacy::Contribution(std::move(scores)), options_.high), std::move(receipt), noise);
   return chosen.values().front().value.clone();
@@ -222,7 +218,7 @@ PrototypeRelease::Result PrototypeRelease::release_sums(const LabelledFeatures& 
     values.push_back({kSums, records.values});
   }
   values.push_back({kCounts, records.cells});
-  privacy::NoiseSource noise = noise_for(context, kPrototypes);
+  privacy::NoiseSource noise = context.noise_source(kPrototypes);
   privacy::Release release = mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule),
                                                  std::move(receipt), noise);
   if (parts.first.defined()) {
@@ -312,7 +308,7 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
   event.why_unproven = why_unproven();
   event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)};
   privacy::Receipt receipt = context.ledger.spend(event, releases(client));
-  privacy::NoiseSource noise = noise_for(context, kPrototypes);
+  privacy::NoiseSource noise = context.noise_source(kPrototypes);
   privacy::Release release = mechanism.randomise(
       privacy::clip_whole(privacy::Contribution(std::move(values)), rules, privacy::neighbours_of(*spec_.privacy)),
       std::move(receipt), noise);
@@ -355,7 +351,7 @@ PrototypeRelease::Result PrototypeRelease::release_centre(const at::Tensor& feat
   NamedTensors values;
   values.push_back({kCentre, features});
   values.push_back({kCounts, at::zeros({features.size(0)}, at::kLong)});
-  privacy::NoiseSource noise = noise_for(context, kCentre);
+  privacy::NoiseSource noise = context.noise_source(kCentre);
   return {mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule), std::move(receipt),
                               noise),
           mechanism.noise_norm(1), at::Tensor()};

@@ -100,8 +100,6 @@ class PrototypeRelease {
   struct Parts {
     at::Tensor first;   // group A; undefined if there is one group only
     double weight = 1;  // ω of A
-
-    int64_t groups() const { return first.defined() ? 2 : 1; }
   };
   int64_t first_width() const;
   int64_t selections(const ClientFacts& client) const;
