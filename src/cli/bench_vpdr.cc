@@ -16,6 +16,7 @@
 #include <torch/optim/adamw.h>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
