@@ -66,6 +66,28 @@ TEST(PrototypeMethods, EverySoundReleaseKeepsItsBudget) {
   }
 }
 
+TEST(PrototypeMethods, AClientAloneCentresByItsOwnMeanAndSendsNothing) {
+  const auto setup = small_setup(toml({.method = "mechanism = \"local\"\nown_centre = true"}));
+  privacy::Ledger ledger;
+  EXPECT_TRUE(run(setup, ledger).uploads.empty());
+  EXPECT_TRUE(ledger.events().empty());
+  const auto client = setup.method->make_client(setup.context());
+  const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+  const data::Shard shard = setup.partition->shard(1);
+  privacy::PrivateState state;
+  client->select(broadcast, state);
+  const at::Tensor mean = client->features(setup.data.dataset.train.x.index_select(0, shard.train)).mean(0).clone();
+  client->step(broadcast, shard, state, {setup.spec.seed, {.ledger = ledger, .round = 1, .client = 1}});
+  EXPECT_TRUE(at::allclose(find_tensor(state.values(), "state.centre"), mean, 1e-4, 1e-5));
+  const at::Tensor x = setup.data.dataset.test.x;
+  client->select(broadcast, state);
+  const at::Tensor centred = client->predict(x).clone();
+  NamedTensors without = clone(state.values());
+  std::erase_if(without, [](const NamedTensor& tensor) { return tensor.name == "state.centre"; });
+  client->select(broadcast, privacy::PrivateState(without));
+  EXPECT_FALSE(at::allclose(client->predict(x), centred)) << "the head has learnt around it";
+}
+
 TEST(PrototypeMethods, TheOracleIsSaidNotToBePrivate) {
   const auto setup = small_setup(toml({.method = "mechanism = \"vpp\"\nselection = \"oracle\""}));
   privacy::Ledger ledger;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* kAnchors = "anchors";
 constexpr const char* kCentre = "centre";
+constexpr const char* kOwnCentre = "state.centre";
 constexpr const char* kReleased = "state.released";
 constexpr const char* kCentred = "state.centred";
 constexpr const char* kDimensionsKept = "state.dimensions";
@@ -45,8 +46,9 @@ struct Options {
   int64_t anchors = 2;
   double cluster_rate = 0.1;
   bool shrink = false;
-  bool normalise = false;  // features are scaled to length R, wherever they are used
-  bool prior = false;      // the head corrects a nearest-prototype classifier
+  bool normalise = false;   // features are scaled to length R, wherever they are used
+  bool prior = false;       // the head corrects a nearest-prototype classifier
+  bool own_centre = false;  // a client's head sees features around the client's own mean
   bool diagnostics = false;
   std::string encoder = "frozen";  // sound: frozen, dp-sgd, public
   double encoder_clip = 1.0;
@@ -70,6 +72,7 @@ Options read_options(config::Section& section) {
   o.shrink = section.boolean("shrink", o.shrink);
   o.normalise = section.boolean("normalise", o.normalise);
   o.prior = section.boolean("prior", o.prior);
+  o.own_centre = section.boolean("own_centre", o.own_centre);
   o.diagnostics = section.boolean("diagnostics", o.diagnostics);
   o.encoder = section.one_of("encoder", o.encoder, {"frozen", "dp-sgd", "public"});
   const double share =
@@ -299,7 +302,8 @@ class Client : public ClientMethod {
     load_encoder(kind, state);
     StepResult result;
     const auto begin = std::chrono::steady_clock::now();
-    result.report = train(mine, broadcast.values, shard, context);
+    const at::Tensor own_centre = own_centre_of(mine, shard, context);
+    result.report = train(mine, broadcast.values, own_centre, shard, context);
     if (result.report.diverged) {
       if (!upload_is_apart()) return result;
       // What is sent does not come from this training, and whether it is sent must not either.
@@ -311,6 +315,7 @@ class Client : public ClientMethod {
 
     NamedTensors kept = mine.kept();
     kept.push_back({kKind, at::scalar_tensor(kind, at::kLong)});
+    if (own_centre.defined()) kept.push_back({kOwnCentre, own_centre});
     const auto happened = [&](const char* name) { return find_tensor(state.values(), name).defined(); };
     const auto remember = [&](const char* name) { kept.push_back({name, at::ones({}, at::kLong)}); };
     at::Tensor dimensions = find_tensor(state.values(), kDimensionsKept);
@@ -339,6 +344,7 @@ class Client : public ClientMethod {
   void select(const Broadcast& broadcast, const privacy::PrivateState& state) override {
     global_ = find_prototypes(broadcast.values, kGlobal);
     centre_ = find_tensor(broadcast.values, kCentre);
+    own_centre_ = find_tensor(state.values(), kOwnCentre);
     const at::Tensor kind = find_tensor(state.values(), kKind);
     selected_ = kinds_[kind.defined() ? static_cast<size_t>(kind.item<int64_t>()) : 0].get();
     selected_->load(state);
@@ -346,7 +352,8 @@ class Client : public ClientMethod {
 
   at::Tensor predict(const at::Tensor& x) override {
     const at::NoGradGuard no_grad;
-    return logits(selected_->model(), seen_by_head(features(x)), global_);
+    const at::Tensor z = selected_->trainer().features(x);
+    return logits(selected_->model(), bounded(for_head(z, centre_, own_centre_)), bounded(placed(z, centre_)), global_);
   }
 
   at::Tensor features(const at::Tensor& x) override { return placed(selected_->trainer().features(x), centre_); }
@@ -358,33 +365,53 @@ class Client : public ClientMethod {
 
   // In the space of the prototypes: around the centre, if there is one, and of one length, if that is asked for.
   at::Tensor placed(const at::Tensor& features, const at::Tensor& centre) const {
-    const at::Tensor around = centre.defined() ? features - centre : features;
-    return member_.options.normalise ? soft_clip(around, member_.options.release.radius, 1e-6) : around;
+    const at::Tensor alike = of_one_length(features);
+    return centre.defined() ? of_one_length(alike - centre) : alike;
   }
 
-  at::Tensor seen_by_head(const at::Tensor& features) const {
+  at::Tensor of_one_length(const at::Tensor& features) const {
+    return member_.options.normalise ? soft_clip(features, member_.options.release.radius, 1e-6) : features;
+  }
+
+  // As the client's head sees them, which nobody else does: around the client's own mean, if that is asked for.
+  at::Tensor for_head(const at::Tensor& features, const at::Tensor& centre, const at::Tensor& own_centre) const {
+    return placed(features, own_centre.defined() ? own_centre : centre);
+  }
+
+  at::Tensor bounded(const at::Tensor& features) const {
     const Options& o = member_.options;
     return o.dcr ? soft_clip(features, o.release.radius, o.gamma) : features;
   }
 
-  at::Tensor logits(PrototypeModel& model, const at::Tensor& features, const PrototypeSet& global) const {
-    const at::Tensor answer = model.classify(features);
+  at::Tensor logits(PrototypeModel& model, const at::Tensor& for_head, const at::Tensor& features,
+                    const PrototypeSet& global) const {
+    const at::Tensor answer = model.classify(for_head);
     if (!member_.options.prior || global.empty()) return answer;
     return answer + model.prior_scale() * prototype_prior(features, global, shape_.classes);
   }
 
-  LocalReport train(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
-                    const StepContext& context) const {
+  // The mean of the client's records, which stays with it. Undefined without records, or if it is not asked for.
+  at::Tensor own_centre_of(Personal& mine, const data::Shard& shard, const StepContext& context) const {
+    if (!member_.options.own_centre || shard.size() == 0) return {};
+    return records_of(mine, {}, shard, context).values.mean(0);
+  }
+
+  LocalReport train(Personal& mine, const NamedTensors& broadcast, const at::Tensor& own_centre,
+                    const data::Shard& shard, const StepContext& context) const {
     const Options& o = member_.options;
     const Framework& framework = *member_.framework;
     const PrototypeSet global = find_prototypes(broadcast, kGlobal);
     const at::Tensor centre = find_tensor(broadcast, kCentre);
     at::Tensor norms = at::zeros({}, at::kDouble), gaps = at::zeros({}, at::kDouble);
     const auto loss = [&](const data::Batch& batch) {
-      const at::Tensor z = placed(mine.model().features(batch.x), centre);
+      const at::Tensor made = mine.model().features(batch.x);
+      const at::Tensor z = placed(made, centre), h = for_head(made, centre, own_centre);
+      const auto part = [&](const at::Tensor& features) {
+        return bounded(framework.head_is_apart() ? features.detach() : features);
+      };
       LocalBatch local;
-      local.features = seen_by_head(z);
-      local.logits = logits(mine.model(), framework.head_is_apart() ? local.features.detach() : local.features, global);
+      local.features = bounded(z);
+      local.logits = logits(mine.model(), part(h), part(z), global);
       local.labels = batch.y;
       if (framework.uses_source()) {
         local.source = member_.printed ? z.detach() : placed(source_features(mine, batch.x), centre);
@@ -395,7 +422,7 @@ class Client : public ClientMethod {
       at::Tensor taught;
       {
         const at::NoGradGuard no_grad;
-        taught = mine.teacher().forward(z.detach());
+        taught = mine.teacher().forward(h.detach());
       }
       if (o.diagnostics) gaps += (taught - local.logits.detach()).norm(2, 1).sum().to(at::kDouble);
       return total + o.distill * distillation(taught, local.logits, o.tau);
@@ -560,7 +587,7 @@ class Client : public ClientMethod {
   NoisyEncoder* noisy_ = nullptr;                        // of the client whose step this is
   Personal* selected_ = nullptr;
   PrototypeSet global_;  // of the broadcast that was selected
-  at::Tensor centre_;
+  at::Tensor centre_, own_centre_;
 };
 
 class Server : public ServerMethod {
