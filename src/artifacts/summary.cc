@@ -2,6 +2,7 @@
 
 #include "artifacts/privacy_section.h"
 #include "federation/loop.h"
+#include "methods/catalogue.h"
 
 #include <cmath>
 
@@ -34,7 +35,7 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   summary["name"] = spec.name;
   summary["seed"] = spec.seed;
   summary["dataset"] = spec.data.name;
-  summary["model"] = spec.model.name;
+  summary["model"] = methods::trained_model_name(spec);
   summary["method"] = spec.method;
   summary["variant"] = spec.variant;
   return summary;

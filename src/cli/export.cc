@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run_config.h"
+#include "methods/catalogue.h"
 #include "methods/prompt_file.h"
 #include "models/weights.h"
 
@@ -57,7 +58,7 @@ void export_model(const ExportOptions& options) {
     models::write_state_dict(path, weights);
   }
   const nlohmann::json value = {{"file", options.out},
-                                {"model", model.setup().spec.model.name},
+                                {"model", methods::trained_model_name(spec)},
                                 {"tensors", weights.size()},
                                 {"parameters", total_elements(weights)},
                                 {"round", model.round()}};

@@ -5,6 +5,7 @@
 #include "cli/partition_summary.h"
 #include "cli/run_config.h"
 #include "federation/setup.h"
+#include "methods/catalogue.h"
 #include "methods/loudness.h"
 #include "report/partition_picture.h"
 #include "report/partition_table.h"
@@ -89,7 +90,7 @@ json plan_json(const federation::Setup& setup, const report::PartitionSummary& p
           {"domains", setup.data.dataset.domain_names},
           {"clients", spec.data.clients},
           {"records_per_client", {{"min", records.min().item<int64_t>()}, {"max", records.max().item<int64_t>()}}},
-          {"model", spec.model.name},
+          {"model", methods::trained_model_name(spec)},
           {"shared_parameters", sizes.shared},
           {"personal_parameters", sizes.personal},
           {"method", spec.method},

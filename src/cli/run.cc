@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/partition_summary.h"
 #include "cli/run_config.h"
+#include "methods/catalogue.h"
 #include "report/partition_file.h"
 #include "report/partition_picture.h"
 
@@ -44,7 +45,7 @@ void run(const RunOptions& options) {
   const int threads = resolve_threads(options.threads);
   const int64_t done = rounds_done(folder, spec, options.resume);
   info("{} on {}: {} clients, {} rounds, model {}, {} thread{}", spec.method, spec.data.name, spec.data.clients,
-       spec.rounds, spec.model.name, threads, threads == 1 ? "" : "s");
+       spec.rounds, methods::trained_model_name(spec), threads, threads == 1 ? "" : "s");
   if (done > 0) info("resuming {} after round {}", folder.string(), done);
 
   std::optional<nlohmann::json> summary;

@@ -4,6 +4,7 @@
 #include "artifacts/ledger_snapshot.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "methods/catalogue.h"
 #include "report/budget_board.h"
 #include "report/run_document.h"
 
@@ -93,7 +94,7 @@ json RunBrowser::entry(const std::string& run) {
                 {"method", spec.method},
                 {"variant", spec.variant},
                 {"dataset", spec.data.name},
-                {"model", spec.model.name},
+                {"model", methods::trained_model_name(spec)},
                 {"seed", spec.seed},
                 {"clients", spec.data.clients},
                 {"state", artifacts::to_string(artifacts::state_of(folder))},

@@ -15,6 +15,8 @@
 #include "methods/prototypes/frameworks.h"
 #include "methods/rpdp_fl.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace sotto::methods {
@@ -61,6 +63,11 @@ const MethodEntry& find_method(const std::string& name) {
     fail_user("no method is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
   }
   return *found;
+}
+
+std::string trained_model_name(const config::RunSpec& spec) {
+  if (find_method(spec.method).uses_model) return spec.model.name;
+  return nlohmann::json::parse(spec.method_options).at("encoder").get<std::string>();
 }
 
 config::MethodReader method_reader() {

@@ -24,6 +24,7 @@ constexpr std::array kCatalogue = {
     CatalogueEntry{"resnet50", "ResNet-50 with torchvision's parameter names", false, [](B b) { return make_resnet(b, {{3, 4, 6, 3}, true}); }, nullptr},
     CatalogueEntry{"resnet152", "ResNet-152", false, [](B b) { return make_resnet(b, {{3, 8, 36, 3}, true}); }, nullptr},
     CatalogueEntry{"resnet50-keras", "the ImageNet ResNet-50 of weights 'resnet50'", false, make_keras_resnet50, translate_keras_resnet50},
+    CatalogueEntry{"resnet50-keras-patches", "the same; features of the whole image, then of its patches", false, make_keras_resnet50_patches, translate_keras_resnet50},
     CatalogueEntry{"mobilenet-v2", "MobileNetV2, batch norm folded, of weights 'mobilenet-v2'", false, make_mobilenet_v2, translate_mobilenet_v2},
     CatalogueEntry{"vit-tiny", "ViT, 192 wide, 12 blocks, 3 heads; model.patch, model.adapter", false, [](B b) { return make_vit(b, {192, 12, 3}); }, translate_vit},
     CatalogueEntry{"vit-small", "ViT, 384 wide, 12 blocks, 6 heads", false, [](B b) { return make_vit(b, {384, 12, 6}); }, translate_vit},

@@ -50,6 +50,8 @@ struct ResNetSize {
 std::shared_ptr<Model> make_resnet(const Blueprint& blueprint, const ResNetSize& size);
 
 std::shared_ptr<Model> make_keras_resnet50(const Blueprint& blueprint);
+// Features of the whole image, then of every place of the last layer: [B, (1 + places)·2048].
+std::shared_ptr<Model> make_keras_resnet50_patches(const Blueprint& blueprint);
 NamedTensors translate_keras_resnet50(NamedTensors weights);
 
 std::shared_ptr<Model> make_mobilenet_v2(const Blueprint& blueprint);

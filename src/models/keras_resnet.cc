@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kEps = 1e-3;
 constexpr double kMomentum = 0.01;
+constexpr int64_t kStride = 32;  // pixels a side that a place of the last layer stands for
 
 struct ConvNorm {
   std::shared_ptr<Conv2d> conv;
@@ -31,8 +32,8 @@ struct Block {
 
 class KerasResNet50 : public HeadedModel {
  public:
-  explicit KerasResNet50(const Blueprint& blueprint) : init_(blueprint.init) {
-    colour_image_shape(blueprint, 32);
+  KerasResNet50(const Blueprint& blueprint, bool patches) : patches_(patches), init_(blueprint.init) {
+    const ImageShape image = colour_image_shape(blueprint, kStride);
     stem_ = conv_norm("conv1", "bn_conv1", {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3});
     const int64_t blocks[] = {3, 4, 6, 3};
     int64_t channels = 64;
@@ -42,14 +43,16 @@ class KerasResNet50 : public HeadedModel {
         add_block(name, channels, 64 << stage, stage > 0 && i == 0 ? 2 : 1);
       }
     means_ = at::tensor({103.939f, 116.779f, 123.68f}).view({1, 3, 1, 1});
-    add_head(blueprint, channels);
+    const auto places = [](int64_t pixels) { return (pixels + kStride - 1) / kStride; };
+    add_head(blueprint, channels * (patches ? 1 + places(image.height) * places(image.width) : 1));
   }
 
   at::Tensor features(const at::Tensor& x) override {
     const at::Tensor bytes = (as_colour(x).flip(1) + 1.0) * 127.5 - means_.to(x.scalar_type());
     at::Tensor y = at::max_pool2d(at::relu(stem_(bytes)), {3, 3}, {2, 2}, {1, 1});
     for (const Block& block : blocks_) y = block(y);
-    return y.mean({2, 3});
+    const at::Tensor whole = y.mean({2, 3});
+    return patches_ ? at::cat({whole, y.flatten(2).transpose(1, 2).flatten(1)}, 1) : whole;
   }
 
  private:
@@ -73,6 +76,7 @@ class KerasResNet50 : public HeadedModel {
     channels = 4 * width;
   }
 
+  bool patches_;
   at::Generator init_;
   ConvNorm stem_;
   std::vector<Block> blocks_;
@@ -82,7 +86,11 @@ class KerasResNet50 : public HeadedModel {
 }  // namespace
 
 std::shared_ptr<Model> make_keras_resnet50(const Blueprint& blueprint) {
-  return std::make_shared<KerasResNet50>(blueprint);
+  return std::make_shared<KerasResNet50>(blueprint, false);
+}
+
+std::shared_ptr<Model> make_keras_resnet50_patches(const Blueprint& blueprint) {
+  return std::make_shared<KerasResNet50>(blueprint, true);
 }
 
 NamedTensors translate_keras_resnet50(NamedTensors weights) {

@@ -1,7 +1,6 @@
 #include "models/task_data.h"
 
 #include "base/error.h"
-#include "base/text.h"
 #include "data/source.h"
 #include "models/features.h"
 #include "models/weight_store.h"
@@ -31,7 +30,7 @@ int64_t length_of(const data::Records& records) {
 // Features of every backbone that `data.features` names, joined by "+".
 void load_feature_blocks(config::DataOptions data, uint64_t seed, TaskData& loaded) {
   std::vector<at::Tensor> train, test;
-  for (const std::string& backbone : split(data.features, '+')) {
+  for (const std::string& backbone : backbone_names(data.features)) {
     data.features = backbone;
     data::Dataset dataset = load_features(data, seed).dataset;
     loaded.feature_blocks.push_back(dataset.train.x.size(1));

@@ -82,22 +82,37 @@ fs::path find_tokenizer(const std::string& name_or_path) {
 }
 
 Backbone find_backbone(const std::string& name) {
-  if (const Installed* installed = find_installed(name)) {
-    config::ModelOptions model;
+  const bool patches = name.ends_with(kPatches);
+  const std::string whole = patches ? name.substr(0, name.size() - kPatches.size()) : name;
+  config::ModelOptions model;
+  if (const Installed* installed = find_installed(whole)) {
     model.name = installed->model;
     model.weights = installed->weights;
+    if (patches && whole != kInstalled.front().weights) {
+      fail_user("backbone '{}' has no patches; resnet50{} and CLIP files have", whole, kPatches);
+    }
+    if (patches) model.name += "-patches";
     return {model, installed->image_size};
   }
   if (const auto card = read_pretrained_card(name)) return {card->model, card->image_size};
-  const bool patches = name.ends_with(kPatches);
-  const std::string file = patches ? name.substr(0, name.size() - kPatches.size()) : name;
-  if (fs::is_regular_file(file)) {
-    config::ModelOptions model;
+  if (fs::is_regular_file(whole)) {
     model.name = patches ? "clip-patches" : "clip";
-    model.weights = file;
-    return {model, Clip::load(file)->shape().image_size};
+    model.weights = whole;
+    return {model, Clip::load(whole)->shape().image_size};
   }
   fail_unknown("backbone", name);
+}
+
+std::vector<std::string> backbone_names(const std::string& features) {
+  std::vector<std::string> names;
+  for (const std::string& part : split(features, '+')) {
+    if (!names.empty() && part == kPatches.substr(1)) {
+      names.back() += kPatches;
+    } else {
+      names.push_back(part);
+    }
+  }
+  return names;
 }
 
 fs::path pretrained_folder() {

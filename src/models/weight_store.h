@@ -24,8 +24,11 @@ struct Backbone {
 };
 
 // "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP
-// model, with "+patches" behind it if features of its patches are wanted too; anything else is a UserError.
+// model; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
+// UserError.
 Backbone find_backbone(const std::string& name);
+// Several of them, joined by "+".
+std::vector<std::string> backbone_names(const std::string& features);
 
 // Where `sotto pretrain` keeps weights, and the names that are there.
 std::filesystem::path pretrained_folder();

@@ -20,6 +20,7 @@ TEST_F(Prompt, IsLearntExportedAndUsed) {
   const Result run = sotto("run prompt.toml --out run --quiet");
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_LE(summary("run")["privacy"]["proven_epsilon"]["max"], 4.0);
+  EXPECT_EQ(summary("run")["model"], "tiny");
   const Result exported = sotto("export run --client 1 -o prompt.safetensors --json");
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_EQ(json::parse(exported.out)["parameters"], 8 * 32);

@@ -30,6 +30,7 @@ Case cases[] = {
     {"resnet50", image_task(3, 224, 1000), 2048, 25557032},
     {"resnet152", image_task(3, 224, 1000), 2048, 60192808},
     {"resnet50-keras", image_task(3, 64, 1000), 2048, 25583592},
+    {"resnet50-keras-patches", image_task(3, 64, 1000), 5 * 2048, 25583592 + 4 * 2048 * 1000},
     {"mobilenet-v2", image_task(3, 64), 1280, 2219626},
     {"vit-tiny", image_task(3, 32), 192, 5362378},
     {"vit-small", image_task(3, 32), 384, 21341578},
@@ -72,8 +73,21 @@ TEST(MakeModel, OtherImageSizesAndShapesFit) {
   EXPECT_TRUE(run(named("resnet18"), {1, 28, 28}));
   EXPECT_TRUE(run(named("resnet18"), {3, 65, 65}));
   EXPECT_TRUE(run(named("resnet50-keras"), {1, 33, 40}));
+  EXPECT_TRUE(run(named("resnet50-keras-patches"), {1, 33, 40}));
   EXPECT_TRUE(run(named("mobilenet-v2"), {1, 37, 32}));
   EXPECT_TRUE(run(small_vit(), {2, 8, 12}));
+}
+
+TEST(MakeModel, PatchesHaveTheMeanOfTheWholeImage) {
+  const at::NoGradGuard no_grad;
+  const Task task{{3, 33, 64}, 5};
+  const at::Tensor x = at::linspace(-1, 1, 2 * 3 * 33 * 64).reshape({2, 3, 33, 64});
+  const auto whole = make(named("resnet50-keras"), task), patches = make(named("resnet50-keras-patches"), task);
+  for (const auto& model : {whole, patches}) model->eval();
+  const at::Tensor all = patches->features(x).reshape({2, 5, 2048});
+  EXPECT_TRUE(all.select(1, 0).equal(whole->features(x)));
+  EXPECT_TRUE(at::allclose(all.narrow(1, 1, 4).mean(1), all.select(1, 0), 1e-4, 1e-5));
+  EXPECT_FALSE(all.select(1, 1).equal(all.select(1, 2)));
 }
 
 TEST(MakeModel, SameStreamSameModelWhateverTheGlobalGenerator) {

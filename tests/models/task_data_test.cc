@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/safetensors.h"
 #include "models/pretrain.h"
+#include "models/weight_store.h"
 #include "tasks.h"
 #include "temp_home.h"
 
@@ -33,6 +34,14 @@ TEST(TaskData, ImagesAreTheTaskAsTheyAre) {
   EXPECT_EQ(loaded.task.classes, 2);
   EXPECT_FALSE(loaded.task.tokens);
   EXPECT_EQ(loaded.dataset.train.size(), 10);
+}
+
+TEST(TaskData, FeaturesOfSeveralBackbonesAndOfPatches) {
+  EXPECT_THAT(backbone_names("resnet50"), ElementsAre("resnet50"));
+  EXPECT_THAT(backbone_names("resnet50+mobilenet-v2"), ElementsAre("resnet50", "mobilenet-v2"));
+  EXPECT_THAT(backbone_names("clip.pt+patches+minilm"), ElementsAre("clip.pt+patches", "minilm"));
+  EXPECT_EQ(find_backbone("resnet50+patches").model.name, "resnet50-keras-patches");
+  EXPECT_USER_ERROR(find_backbone("minilm+patches"), "has no patches");
 }
 
 TEST(TaskData, TextBecomesTokensOfOneLength) {

@@ -45,6 +45,7 @@ std::vector<CatalogueCase> cases() {
       {"resnet50", images(3, 8), 2},
       {"resnet152", images(3, 8), 2},
       {"resnet50-keras", images(3, 32), 2, false},
+      {"resnet50-keras-patches", images(3, 32), 2, false},
       {"mobilenet-v2", images(3, 32), 2},
       {"vit-tiny", images(3, 16), 7, true, small_vit},
       {"vit-tiny", images(3, 16), 7, true, [](auto& o) { small_vit(o), o.adapter = 6; }},
