@@ -21,6 +21,8 @@ constexpr int64_t kBatch = 64;
 constexpr double kSameSpread = 1e-3;
 // Spreads below this share of the tensor's size are rounding.
 constexpr double kNoNoise = 1e-7;
+// Directions in which the noise spreads less than this, relative to its widest, are not used.
+constexpr double kNarrow = 1e-3;
 
 size_t index(World world) {
   return world == World::kWith ? 1 : 0;
@@ -54,6 +56,7 @@ struct Known {
   at::Tensor mean[2];
   double spread[2] = {0, 0};  // of one coordinate
   at::Tensor weight;          // of the projection
+  at::Tensor confined = {};   // the same where the noise lies in few directions; undefined where it does not
 
   bool noisy() const { return spread[0] > 0 && spread[1] > 0; }
   bool differs() const { return !mean[0].equal(mean[1]); }
@@ -99,6 +102,9 @@ class Pilot {
     if (any([](const Known& t) { return t.noisy() && t.differs(); })) {
       all.push_back({"projection", [this](const NamedTensors& seen) { return projection(seen); }});
     }
+    if (any([](const Known& t) { return t.confined.defined(); })) {
+      all.push_back({"confined", [this](const NamedTensors& seen) { return projection(seen, true); }});
+    }
     if (any([](const Known& t) { return t.noisy() && scale_term(t) > 0; })) {
       all.push_back({"likelihood", [this](const NamedTensors& seen) { return likelihood(seen); }});
     }
@@ -131,18 +137,36 @@ class Pilot {
       known.spread[index(world)] = spread > kNoNoise * size ? spread : 0;
       if (known.spread[index(world)] == 0) known.mean[index(world)] = rows[0];
     }
-    if (known.noisy())
-      known.weight = ((known.mean[1] - known.mean[0]) / (known.spread[0] * known.spread[1])).contiguous();
+    if (!known.noisy()) return known;
+    known.weight = ((known.mean[1] - known.mean[0]) / (known.spread[0] * known.spread[1])).contiguous();
+    std::vector<at::Tensor> noise;
+    for (const NamedTensors& trial : seen[0]) noise.push_back(numbers(trial[tensor].value) - known.mean[0]);
+    known.confined = confined_weight(at::stack(noise), known.mean[1] - known.mean[0]);
     return known;
   }
 
-  double projection(const NamedTensors& seen) const {
+  // Σ⁺ times the difference, of noise [pilots, coordinates] that fills neither the space nor half of what so many
+  // pilots can show: Σ is then known well enough to be inverted. Undefined otherwise.
+  static at::Tensor confined_weight(const at::Tensor& noise, const at::Tensor& difference) {
+    const auto pilots = noise.size(0);
+    const auto [values, vectors] = at::linalg_eigh(noise.matmul(noise.t()));
+    const double widest = values.max().item<double>();
+    const at::Tensor wide = (values > kNarrow * kNarrow * widest).nonzero().squeeze(1);
+    if (widest <= 0 || 2 * wide.size(0) > pilots || wide.size(0) >= noise.size(1)) return {};
+    const at::Tensor squares = values.index_select(0, wide);
+    // Rows of length one that span the noise.
+    const at::Tensor directions = vectors.index_select(1, wide).t().matmul(noise) / squares.sqrt().unsqueeze(1);
+    const at::Tensor along = directions.matmul(difference) * static_cast<double>(pilots - 1) / squares;
+    return directions.t().matmul(along).contiguous();
+  }
+
+  double projection(const NamedTensors& seen, bool confined = false) const {
     if (!same_form(seen, form_)) return 0;
     double sum = 0;
     for (size_t t = 0; t < tensors_.size(); ++t) {
       const Known& known = tensors_[t];
       if (!known.noisy()) continue;
-      const double* weight = known.weight.data_ptr<double>();
+      const double* weight = (confined && known.confined.defined() ? known.confined : known.weight).data_ptr<double>();
       sum += sum_over(seen[t].value, [&](int64_t i, double value) { return weight[i] * value; });
     }
     return sum;
