@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/progress.h"
 #include "privacy/accounting/gaussian.h"
 
 #include <ATen/ATen.h>
@@ -227,6 +228,7 @@ Finding tell_apart(const MakeDraw& make_draw, const TrialOptions& options) {
   std::vector<Draw> draws(static_cast<size_t>(options.threads));
   const int64_t batches = (options.trials + kBatch - 1) / kBatch;
   const uint64_t after_pilots = options.seed + static_cast<uint64_t>(options.pilots);
+  Progress progress("trials", batches);
   parallel_in_order(
       batches, options.threads,
       [&](int64_t batch, int worker) {
@@ -242,7 +244,7 @@ Finding tell_apart(const MakeDraw& make_draw, const TrialOptions& options) {
           }
         }
       },
-      [](int64_t) {});
+      [&](int64_t) { progress.advance(); });
 
   const double share = options.alpha / static_cast<double>(statistics.size());
   std::optional<double> strongest;

@@ -58,10 +58,25 @@ std::string describe(const json& rows) {
   Table table({"what", "variant", "differs in", "claimed ε", "proven ε", "audited ε ≥", "by", "trials", ""});
   for (const json& row : rows) {
     table.add_row({row["name"], row.value("variant", ""), row["what"], epsilon_text(row["claimed_epsilon"]),
-                   epsilon_text(row["proven_epsilon"]), fmt::format("{:.3g}", row["audited_epsilon"].get<double>()),
-                   row["statistic"], fmt::format("{}", row["trials"].get<int64_t>()), row["verdict"]});
+                   epsilon_text(row["proven_epsilon"]), epsilon_text(row["audited_epsilon"]), row["statistic"],
+                   fmt::format("{}", row["trials"].get<int64_t>()), row["verdict"]});
   }
   return table.to_string();
+}
+
+std::string describe_everything(const json& rows) {
+  Table mechanisms({"mechanism", "differs in", "proven ε", "audited ε ≥", ""});
+  Table methods({"method", "variant", "claimed ε", "proven ε", "audited ε ≥", "", "known flaw"});
+  for (const json& row : rows) {
+    const std::string proven = epsilon_text(row["proven_epsilon"]), audited = epsilon_text(row["audited_epsilon"]);
+    if (row["kind"] == "mechanism") {
+      mechanisms.add_row({row["name"], row["what"], proven, audited, row["verdict"]});
+    } else {
+      methods.add_row({row["name"], row["variant"], epsilon_text(row["claimed_epsilon"]), proven, audited,
+                       row["verdict"], row.value("flaw", "")});
+    }
+  }
+  return mechanisms.to_string() + "\n" + methods.to_string();
 }
 
 json audit_everything(const AuditOptions& options) {
@@ -139,7 +154,7 @@ void run_audit(const AuditOptions& options) {
     }
   }
   if (options.output.json) return print_json(document(rows));
-  print_text(describe(rows));
+  print_text(options.all ? describe_everything(rows) : describe(rows));
 }
 
 }  // namespace
