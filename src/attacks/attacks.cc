@@ -31,6 +31,8 @@ using nlohmann::json;
 
 constexpr int64_t kInvertedRecords = 8;
 constexpr int64_t kMagnified = 4;
+// A feature leaves a picture far more freedom than a gradient does.
+constexpr double kHijackVariation = 0.1;
 
 json number(double value) {
   return std::isfinite(value) ? json(value) : json(nullptr);
@@ -268,9 +270,12 @@ json hijacking(const Target& target, const AttackOptions& options) {
   const auto measure = [&](const PrototypeTarget& held, const char* grid) {
     const Extractor extractor = extractor_or(options, {"the features that prototypes are made of", held.features});
     compared_by = extractor.name;
-    const Inverted found =
-        hijack_features(*held.encoder, held.table.values, setup.data.task.record_shape,
-                        {.descent = descent_of(options), .steps = options.steps, .lr = 0.05, .seed = options.seed});
+    const Inverted found = hijack_features(*held.encoder, held.table.values, setup.data.task.record_shape,
+                                           {.descent = descent_of(options),
+                                            .steps = options.steps,
+                                            .lr = 0.05,
+                                            .variation = kHijackVariation,
+                                            .seed = options.seed});
     const at::Tensor hit = held.predict(found.x).argmax(1) == held.table.classes;
     json result = {{"cosine", found.cosine},
                    {"top1_hit", hit.to(at::kDouble).mean().item<double>()},
@@ -320,9 +325,9 @@ json gan(const Target& target, const AttackOptions& options) {
                              }});
   const Membership known = members_and_others(setup, std::nullopt, options.records, options.seed);
   const at::Tensor real = extractor.of(all_of(known.records));
-  const auto measure = [&](models::Model& judge, const char* grid) {
+  const auto measure = [&](const NamedTensors& weights, const char* grid) {
     const GanOptions settings{.steps = options.steps, .seed = options.seed};
-    const at::Tensor made = generate_by_class(judge, own.x, classes, settings);
+    const at::Tensor made = generate_by_class(*model_with(setup, weights), own.x, own.y, classes, settings);
     const at::Tensor features = extractor.of(made);
     json per_class = json::array();
     double total = 0, counted = 0;
@@ -347,10 +352,10 @@ json gan(const Target& target, const AttackOptions& options) {
     }
     return result;
   };
-  json result = measure(*model_with(setup, target.weights()), "gan-grid.png");
+  json result = measure(target.weights(), "gan-grid.png");
   result["client"] = client;
   result["extractor"] = extractor.name;
-  result["baseline"] = measure(*clear, "gan-without-privacy-grid.png");
+  result["baseline"] = measure(clear->state(), "gan-without-privacy-grid.png");
   return result;
 }
 

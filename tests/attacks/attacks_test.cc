@@ -271,9 +271,14 @@ TEST(Gan, ItsPicturesAreOfTheClassesThatWereAskedFor) {
   RandomStream init(1, "model-init");
   const auto judge = models::make_model(setup->spec.model, setup->data.task, init);
   const NamedTensors weights = trained->selected_weights();
-  for (auto& [name, value] : judge->state()) value.detach().copy_(find_tensor(weights, name));
-  const at::Tensor made = generate_by_class(*judge, setup->data.dataset.train.x, 2, {.steps = 200, .each = 20});
+  const auto start = [&] {
+    for (auto& [name, value] : judge->state()) value.detach().copy_(find_tensor(weights, name));
+  };
+  start();
+  const at::Tensor made = generate_by_class(*judge, setup->data.dataset.train.x, setup->data.dataset.train.y, 2,
+                                            {.steps = 200, .each = 20});
   EXPECT_EQ(made.sizes(), (std::vector<int64_t>{40, 6}));
+  start();
   const at::Tensor right = judge->logits(made).argmax(1) == at::arange(2).repeat_interleave(20);
   EXPECT_GT(right.to(at::kDouble).mean().item<double>(), 0.8);
 }
