@@ -612,7 +612,7 @@ function attackSection(run: Run, key: string): HTMLElement | null {
           series: [
             ...curves.flatMap((a, i) => {
               const colour = c.palette[i % c.palette.length];
-              const points = { name: a.name, type: 'line', symbolSize: 3, lineStyle: { width: 2 }, itemStyle: { color: colour }, data: a.roc.false_positive_rate.map((f, k) => [f, a.roc.true_positive_rate[k]]) };
+              const points = { name: a.name, type: 'line', symbolSize: 5, showSymbol: a.roc.false_positive_rate.length <= 40, lineStyle: { width: 2 }, itemStyle: { color: colour }, data: a.roc.false_positive_rate.map((f, k) => [f, a.roc.true_positive_rate[k]]) };
               const { low, high } = a.roc;
               return low && high ? [...bandSeries(a.roc.false_positive_rate, low, high, colour, `${a.name} (limits)`, `roc ${i}`), points] : [points];
             }),
