@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -17,7 +18,7 @@ namespace sotto::audit {
 namespace {
 
 constexpr World kWorlds[] = {World::kWithout, World::kWith};
-constexpr int64_t kBatch = 64;
+constexpr int64_t kBatch = 64;  // trials a thread makes in one go, at most
 // Pilots that differ by less than this, relative to the other world's, have the same noise up to rounding.
 constexpr double kSameSpread = 1e-3;
 // Spreads below this share of the tensor's size are rounding.
@@ -63,14 +64,12 @@ struct Known {
   bool differs() const { return !mean[0].equal(mean[1]); }
 };
 
+// What was seen in each world, the same seeds in both.
+using SeenInBoth = std::array<std::vector<NamedTensors>, 2>;
+
 class Pilot {
  public:
-  Pilot(const Draw& draw, int64_t count, uint64_t seed) {
-    std::vector<NamedTensors> seen[2];
-    for (int64_t i = 0; i < count; ++i) {
-      for (const World world : kWorlds)
-        seen[index(world)].push_back(clone(draw(world, seed + static_cast<uint64_t>(i))));
-    }
+  explicit Pilot(const SeenInBoth& seen) {
     form_ = seen[1][0];
     forms_differ_ = !same_form(seen[0][0], seen[1][0]);
     if (forms_differ_) return;
@@ -125,7 +124,7 @@ class Pilot {
     return std::abs(ratio) > kSameSpread ? 2 * ratio * ratio * static_cast<double>(tensor.mean[0].numel()) : 0;
   }
 
-  static Known know(const std::vector<NamedTensors> seen[2], size_t tensor) {
+  static Known know(const SeenInBoth& seen, size_t tensor) {
     Known known;
     known.name = seen[0][0][tensor].name;
     for (const World world : kWorlds) {
@@ -211,12 +210,36 @@ class Pilot {
 }  // namespace
 
 double separation(const Draw& draw, int64_t pilots, uint64_t seed) {
-  return Pilot(draw, pilots, seed).separation();
+  SeenInBoth seen;
+  for (int64_t i = 0; i < pilots; ++i) {
+    for (const World world : kWorlds) seen[index(world)].push_back(clone(draw(world, seed + static_cast<uint64_t>(i))));
+  }
+  return Pilot(seen).separation();
 }
 
 Finding tell_apart(const MakeDraw& make_draw, const TrialOptions& options) {
   SOTTO_INVARIANT(options.trials >= 4 && options.pilots >= 2 && options.threads >= 1);
-  const Pilot pilot(make_draw(), options.pilots, options.seed);
+  std::vector<Draw> draws(static_cast<size_t>(options.threads));
+  const auto draw_of = [&](int worker) -> Draw& {
+    Draw& draw = draws[static_cast<size_t>(worker)];
+    if (!draw) draw = make_draw();
+    return draw;
+  };
+  SeenInBoth seen_first;
+  for (auto& seen : seen_first) seen.resize(static_cast<size_t>(options.pilots));
+  {
+    Progress progress("pilots", options.pilots);
+    parallel_in_order(
+        options.pilots, options.threads,
+        [&](int64_t i, int worker) {
+          for (const World world : kWorlds) {
+            seen_first[index(world)][static_cast<size_t>(i)] =
+                clone(draw_of(worker)(world, options.seed + static_cast<uint64_t>(i)));
+          }
+        },
+        [&](int64_t) { progress.advance(); });
+  }
+  const Pilot pilot(seen_first);
   const auto statistics = pilot.statistics();
   Finding best{.bounds = {.trials = 2 * options.trials}, .statistic = "none"};
   if (statistics.empty()) return best;
@@ -225,16 +248,16 @@ Finding tell_apart(const MakeDraw& make_draw, const TrialOptions& options) {
   for (Sample& sample : samples) {
     for (auto* values : {&sample.without, &sample.with}) values->resize(static_cast<size_t>(options.trials));
   }
-  std::vector<Draw> draws(static_cast<size_t>(options.threads));
-  const int64_t batches = (options.trials + kBatch - 1) / kBatch;
+  // Of expensive trials there are few; both threads get some, and progress is seen.
+  const int64_t batch_size = std::clamp<int64_t>(options.trials / 100, 1, kBatch);
+  const int64_t batches = (options.trials + batch_size - 1) / batch_size;
   const uint64_t after_pilots = options.seed + static_cast<uint64_t>(options.pilots);
   Progress progress("trials", batches);
   parallel_in_order(
       batches, options.threads,
       [&](int64_t batch, int worker) {
-        Draw& draw = draws[static_cast<size_t>(worker)];
-        if (!draw) draw = make_draw();
-        for (int64_t i = batch * kBatch; i < std::min(options.trials, (batch + 1) * kBatch); ++i) {
+        Draw& draw = draw_of(worker);
+        for (int64_t i = batch * batch_size; i < std::min(options.trials, (batch + 1) * batch_size); ++i) {
           for (const World world : kWorlds) {
             const NamedTensors seen = draw(world, after_pilots + 2 * static_cast<uint64_t>(i) + index(world));
             for (size_t s = 0; s < samples.size(); ++s) {

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr double kConfidence = 0.95;
 constexpr int64_t kMechanismTrials = 100000, kQuickMechanismTrials = 20000;
 constexpr int64_t kMethodTrials = 10000, kQuickMethodTrials = 3000;
-constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400;
+constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400, kReleasePilots = 16;
 constexpr double kMechanismBudgets[] = {1.0, 4.0};
 
 struct AuditOptions {
@@ -108,9 +108,9 @@ json audit_everything(const AuditOptions& options) {
 json audit_run(const AuditOptions& options, const federation::Setup& loaded,
                const std::shared_ptr<const federation::Setup>& setup) {
   json rows = json::array();
-  json row = audit::audit(audit::release_case(setup, {.client = options.client}),
-                          options.trial_options(kReleaseTrials, kQuickReleaseTrials))
-                 .to_json();
+  audit::TrialOptions trials = options.trial_options(kReleaseTrials, kQuickReleaseTrials);
+  trials.pilots = kReleasePilots;
+  json row = audit::audit(audit::release_case(setup, {.client = options.client}), trials).to_json();
   row["client"] = options.client;
   row["what"] = fmt::format("one release: {}", row["what"].get<std::string>());
   rows.push_back(std::move(row));
