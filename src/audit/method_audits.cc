@@ -68,7 +68,7 @@ class Rows {
 
   MethodAudit operator()(const std::string& method, const std::string& variant, const std::string& flaw,
                          const std::string& options = "", const std::string& adjacency = "replace") const {
-    return {method, variant, flaw, [=, epsilon = epsilon_] {
+    return {.method = method, .variant = variant, .flaw = flaw, .make = [=, epsilon = epsilon_] {
               return release_case(proving_ground(sections(method, variant, epsilon, options, adjacency)), {});
             }};
   }
@@ -77,11 +77,17 @@ class Rows {
   double epsilon_;
 };
 
+MethodAudit noted(std::string note, MethodAudit audit) {
+  audit.note = std::move(note);
+  return audit;
+}
+
 std::vector<MethodAudit> listed(const Rows& row) {
   return {
       row("ldp-fedavg", "sound", "", kTight),
-      row("ldp-fedavg", "sound", "", kTight, "add-remove"),
-      row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "add-remove"),
+      noted("add-remove", row("ldp-fedavg", "sound", "", kTight, "add-remove")),
+      noted("add-remove, Poisson batches",
+            row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "add-remove")),
       row("dp-fedavg", "sound", ""),
       row("pac-dp", "sound", "", kTightCurve),
       row("pac-dp", "paper", "sensitivity C/B although a record is replaced", kTightCurve),
@@ -89,7 +95,7 @@ std::vector<MethodAudit> listed(const Rows& row) {
       row("nbafl", "sound", ""),
       row("nbafl", "paper", "sensitivity 2C/m although one record turns the update round", "clip = 0.05\n"),
       row("ladp-fl", "sound", "", kTight),
-      row("ladp-fl", "sound", "", kTight + "clipping = \"layers\"\n"),
+      noted("each layer bounded", row("ladp-fl", "sound", "", kTight + "clipping = \"layers\"\n")),
       row("ladp-fl", "paper", "layers of small weights are sent without noise", "least_norm = 1.4\n"),
       row("ladp-fl", "paper", "the noise's scale is computed from private weights",
           "least_norm = 0\nkl_least = 1e-12\n"),

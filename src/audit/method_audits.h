@@ -20,7 +20,8 @@ std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml)
 struct MethodAudit {
   std::string method;
   std::string variant;
-  std::string flaw;  // what the audit must find; "" where it must find nothing
+  std::string flaw;       // what the audit must find; "" where it must find nothing
+  std::string note = {};  // tells rows of one method and variant apart
   std::function<Case()> make = {};
 };
 

@@ -72,8 +72,9 @@ std::string describe_everything(const json& rows) {
     if (row["kind"] == "mechanism") {
       mechanisms.add_row({row["name"], row["what"], proven, audited, row["verdict"]});
     } else {
-      methods.add_row({row["name"], row["variant"], epsilon_text(row["claimed_epsilon"]), proven, audited,
-                       row["verdict"], row.value("flaw", "")});
+      const std::string note = row.value("note", "");
+      methods.add_row({row["name"], row["variant"].get<std::string>() + (note.empty() ? "" : ", " + note),
+                       epsilon_text(row["claimed_epsilon"]), proven, audited, row["verdict"], row.value("flaw", "")});
     }
   }
   return mechanisms.to_string() + "\n" + methods.to_string();
@@ -98,6 +99,7 @@ json audit_everything(const AuditOptions& options) {
     json row = audit::audit(method.make(), options.trial_options(kMethodTrials, kQuickMethodTrials)).to_json();
     row["kind"] = "method";
     if (!method.flaw.empty()) row["flaw"] = method.flaw;
+    if (!method.note.empty()) row["note"] = method.note;
     rows.push_back(std::move(row));
     progress.advance(1, method.method);
   }
