@@ -51,7 +51,9 @@ struct AuditOptions {
 };
 
 std::string epsilon_text(const json& value) {
-  return value.is_null() ? "∞" : fmt::format("{:.3g}", value.get<double>());
+  if (value.is_null()) return "∞";
+  const auto epsilon = value.get<double>();
+  return epsilon < 1000 ? fmt::format("{:.3g}", epsilon) : fmt::format("{:.0f}", epsilon);
 }
 
 std::string describe(const json& rows) {
