@@ -6,6 +6,7 @@
 #include "cli/run_config.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
