@@ -1,9 +1,11 @@
 #include "attacks/attacks.h"
 
+#include "attacks/extractor.h"
 #include "attacks/gan.h"
 #include "attacks/inversion.h"
 #include "attacks/measures.h"
 #include "attacks/membership.h"
+#include "attacks/prototypes.h"
 #include "audit/movement.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -20,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace sotto::attacks {
 namespace {
@@ -28,6 +31,8 @@ using nlohmann::json;
 
 constexpr int64_t kInvertedRecords = 8;
 constexpr int64_t kMagnified = 4;
+// A feature leaves a picture far more freedom than a gradient does.
+constexpr double kHijackVariation = 0.1;
 
 json number(double value) {
   return std::isfinite(value) ? json(value) : json(nullptr);
@@ -100,6 +105,28 @@ bool are_pictures(const at::Tensor& x) {
   return x.dim() == 4 && (x.size(1) == 1 || x.size(1) == 3);
 }
 
+Descent descent_of(const AttackOptions& options) {
+  if (options.optimizer == "adam") return Descent::kAdam;
+  if (options.optimizer == "lbfgs") return Descent::kLbfgs;
+  fail_user("--optimizer: '{}' is neither adam nor lbfgs", options.optimizer);
+}
+
+Extractor extractor_or(const AttackOptions& options, Extractor own) {
+  return options.extractor.empty() ? std::move(own) : torch_script_extractor(options.extractor);
+}
+
+void require_a_model(const federation::Setup& setup) {
+  if (!setup.method->uses_model) {
+    fail_user("attack: '{}' trains no model that sees records; lira and shadow attack it", setup.spec.method);
+  }
+}
+
+// ∞ if there are too few to have a covariance.
+double distance(const Extractor& extractor, const at::Tensor& real, const at::Tensor& made) {
+  if (real.size(0) < 2 || made.size(0) < 2) return std::numeric_limits<double>::infinity();
+  return frechet_distance(extractor.of(real), extractor.of(made));
+}
+
 // ---- gradient inversion ----
 
 // The model as it was sent out in the first round.
@@ -143,9 +170,9 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
   data::gather(setup.data.dataset.train, shard.train.contiguous(), truth);
   const int64_t count = std::min(shard.size(), kInvertedRecords);
   const bool pictures = are_pictures(truth.x);
-  const Inverted found =
-      invert_gradient(*model, gradient, count, truth.x.sizes().slice(1).vec(),
-                      {.steps = options.steps, .variation = pictures ? 1e-3 : 0, .seed = options.seed});
+  const Inverted found = invert_gradient(
+      *model, gradient, count, truth.x.sizes().slice(1).vec(),
+      {.descent = descent_of(options), .steps = options.steps, .variation = pictures ? 1e-3 : 0, .seed = options.seed});
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < shard.size(); ++i) labels.push_back(truth.y[i].item<int64_t>());
   int64_t right = 0;
@@ -186,7 +213,8 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
 
 json gradient_inversion(const Target& target, const AttackOptions& options) {
   const federation::Setup& setup = target.setup();
-  if (options.round != 1) fail_user("--round {}: only the model that round 1 started from is known", options.round);
+  require_a_model(setup);
+  if (options.round > 1) fail_user("--round {}: only the model that round 1 started from is known", options.round);
   const int64_t client = options.client.value_or(0);
   const data::Shard shard = setup.partition->shard(client);
   json result = invert(target, target.upload(1, client), shard, options, "gradient-inversion");
@@ -206,82 +234,65 @@ json gradient_inversion(const Target& target, const AttackOptions& options) {
 
 // ---- prototypes ----
 
-at::Tensor features_of(models::Model& model, const data::Records& records) {
+at::Tensor all_of(const data::Records& records) {
   data::Batch batch;
   data::gather(records, at::arange(records.size(), at::kLong), batch);
-  model.eval();
-  const at::NoGradGuard no_gradient;
-  return model.features(batch.x);
-}
-
-struct Prototypes {
-  at::Tensor released = {};
-  std::shared_ptr<models::Model> model = {};
-  at::Tensor exact = {};  // of the client's own records: what would be released without noise
-};
-
-Prototypes prototypes_of(const Target& target, const AttackOptions& options, int64_t client) {
-  const federation::Setup& setup = target.setup();
-  Prototypes found{.released = prototypes_in(target.upload(options.round, client)), .model = first_model(setup)};
-  if (!found.released.defined()) fail_user("attack: '{}' uploads no prototypes", setup.spec.method);
-  if (found.released.size(1) != found.model->feature_width()) {
-    fail_user("attack: prototypes have {} dimensions and the model's features {}; they are not of the same space",
-              found.released.size(1), found.model->feature_width());
-  }
-  const data::Records own =
-      data::select_records(setup.data.dataset.train, setup.partition->shard(client).train.contiguous());
-  const at::Tensor features = features_of(*found.model, own);
-  at::Tensor sums = at::zeros_like(found.released, features.options()), counts = at::zeros({sums.size(0)});
-  sums.index_add_(0, own.y, features);
-  counts.index_add_(0, own.y, at::ones({own.size()}));
-  found.exact = sums / counts.clamp_min(1).unsqueeze(1);
-  return found;
+  return batch.x;
 }
 
 json prototype_membership(const Target& target, const AttackOptions& options) {
   const int64_t client = options.client.value_or(0);
-  const Prototypes prototypes = prototypes_of(target, options, client);
-  const Membership membership = members_and_others(target.setup(), client, options.records, options.seed);
-  const at::Tensor features = features_of(*prototypes.model, membership.records);
-  const auto measure = [&](const at::Tensor& table) {
-    const at::Tensor scores = prototype_scores(features, membership.records.y, table);
+  const federation::Setup& setup = target.setup();
+  const Membership membership = members_and_others(setup, client, options.records, options.seed);
+  const auto measure = [&](const PrototypeTarget& held) {
+    const at::Tensor features = held.features(all_of(membership.records));
+    const at::Tensor scores = prototype_scores(features, membership.records.y, held.table);
     Scores split;
     for (int64_t i = 0; i < scores.size(0); ++i) {
       (i < membership.members ? split.members : split.others).push_back(scores[i].item<double>());
     }
     return describe(split);
   };
-  json result = measure(prototypes.released);
+  json result = measure(prototypes_of(target, client, options.round));
   result["client"] = client;
-  result["baseline"] = measure(prototypes.exact);
+  if (setup.spec.privacy) {
+    result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads));
+  }
   return result;
 }
 
 json hijacking(const Target& target, const AttackOptions& options) {
   const int64_t client = options.client.value_or(0);
   const federation::Setup& setup = target.setup();
-  const Prototypes prototypes = prototypes_of(target, options, client);
-  const data::Records own =
-      data::select_records(setup.data.dataset.train, setup.partition->shard(client).train.contiguous());
-  const at::Tensor real = features_of(*prototypes.model, own);
-  const auto measure = [&](const at::Tensor& table, const char* grid) {
-    const Inverted found = hijack_features(*prototypes.model, table, setup.data.task.record_shape,
-                                           {.steps = options.steps, .lr = 0.01, .seed = options.seed});
-    const at::NoGradGuard no_gradient;
-    const at::Tensor features = prototypes.model->features(found.x);
-    const at::Tensor hit = prototypes.model->classify(features).argmax(1) == at::arange(table.size(0), at::kLong);
+  const at::Tensor own =
+      all_of(data::select_records(setup.data.dataset.train, setup.partition->shard(client).train.contiguous()));
+  std::string compared_by;
+  const auto measure = [&](const PrototypeTarget& held, const char* grid) {
+    const Extractor extractor = extractor_or(options, {"the features that prototypes are made of", held.features});
+    compared_by = extractor.name;
+    const Inverted found = hijack_features(*held.encoder, held.table.values, setup.data.task.record_shape,
+                                           {.descent = descent_of(options),
+                                            .steps = options.steps,
+                                            .lr = 0.05,
+                                            .variation = kHijackVariation,
+                                            .seed = options.seed});
+    const at::Tensor hit = held.predict(found.x).argmax(1) == held.table.classes;
     json result = {{"cosine", found.cosine},
                    {"top1_hit", hit.to(at::kDouble).mean().item<double>()},
-                   {"frechet_distance", frechet_distance(real, features)}};
+                   {"frechet_distance", number(distance(extractor, own, found.x))}};
     if (are_pictures(found.x)) {
       write_grid(target.folder() / "attacks" / grid, found.x);
       result["grid"] = grid;
     }
     return result;
   };
-  json result = measure(prototypes.released, "hijacking-grid.png");
+  json result = measure(prototypes_of(target, client, options.round), "hijacking-grid.png");
   result["client"] = client;
-  result["baseline"] = measure(prototypes.exact, "hijacking-without-privacy-grid.png");
+  if (setup.spec.privacy) {
+    result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads),
+                                 "hijacking-without-privacy-grid.png");
+  }
+  result["extractor"] = compared_by;
   return result;
 }
 
@@ -298,6 +309,7 @@ std::shared_ptr<models::Model> model_with(const federation::Setup& setup, const 
 // The curious client is the last one: under private-label partitions it lacks a class.
 json gan(const Target& target, const AttackOptions& options) {
   const federation::Setup& setup = target.setup();
+  require_a_model(setup);
   const int64_t client = options.client.value_or(setup.spec.data.clients - 1);
   const int64_t classes = setup.data.task.classes;
   data::Batch own;
@@ -305,14 +317,18 @@ json gan(const Target& target, const AttackOptions& options) {
   if (own.x.size(0) == 0) fail_user("attack: client {} holds no records to train a generator with", client);
   const auto plain = without_privacy(setup);
   const auto clear = model_with(setup, model_after_running(*plain, std::nullopt, options.threads)->selected_weights());
-  // Features by which pictures are compared: those of the model that was trained without privacy.
+  clear->eval();
+  const Extractor extractor =
+      extractor_or(options, {"the model of the same federation without privacy", [&](const at::Tensor& x) {
+                               const at::NoGradGuard no_gradient;
+                               return clear->features(x);
+                             }});
   const Membership known = members_and_others(setup, std::nullopt, options.records, options.seed);
-  const at::Tensor real = features_of(*clear, known.records);
-  const auto measure = [&](models::Model& judge, const char* grid) {
+  const at::Tensor real = extractor.of(all_of(known.records));
+  const auto measure = [&](const NamedTensors& weights, const char* grid) {
     const GanOptions settings{.steps = options.steps, .seed = options.seed};
-    const at::Tensor made = generate_by_class(judge, own.x, classes, settings);
-    const at::NoGradGuard no_gradient;
-    const at::Tensor features = clear->features(made);
+    const at::Tensor made = generate_by_class(*model_with(setup, weights), own.x, own.y, classes, settings);
+    const at::Tensor features = extractor.of(made);
     json per_class = json::array();
     double total = 0, counted = 0;
     for (int64_t label = 0; label < classes; ++label) {
@@ -336,10 +352,10 @@ json gan(const Target& target, const AttackOptions& options) {
     }
     return result;
   };
-  json result = measure(*model_with(setup, target.weights()), "gan-grid.png");
+  json result = measure(target.weights(), "gan-grid.png");
   result["client"] = client;
-  result["features"] = "the model of the same federation without privacy";
-  result["baseline"] = measure(*clear, "gan-without-privacy-grid.png");
+  result["extractor"] = extractor.name;
+  result["baseline"] = measure(clear->state(), "gan-without-privacy-grid.png");
   return result;
 }
 

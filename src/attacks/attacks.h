@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +15,12 @@ namespace sotto::attacks {
 
 struct AttackOptions {
   std::optional<int64_t> client = {};  // whose model or upload; without one the global model, or client 0
-  int64_t round = 1;                   // of uploads
+  int64_t round = 0;                   // of uploads; 0 = the one whose model is known
   int64_t records = 400;               // members, and as many others, at most
   int64_t shadows = 50;
   int64_t steps = 400;
+  std::string optimizer = "adam";        // of reconstructions: adam, lbfgs
+  std::filesystem::path extractor = {};  // TorchScript, for Fréchet distances; without one the model's own features
   uint64_t seed = 1;
   int threads = 1;
 };

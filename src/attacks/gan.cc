@@ -1,5 +1,6 @@
 #include "attacks/gan.h"
 
+#include "base/progress.h"
 #include "base/random.h"
 
 #include <ATen/ATen.h>
@@ -40,37 +41,46 @@ class Layers {
 
 }  // namespace
 
-at::Tensor generate_by_class(models::Model& judge, const at::Tensor& real, int64_t classes, const GanOptions& options) {
+at::Tensor generate_by_class(models::Model& judge, const at::Tensor& real, const at::Tensor& labels, int64_t classes,
+                             const GanOptions& options) {
   judge.eval();
+  Progress progress("generator", options.steps);
   at::Generator generator = RandomStream(options.seed, "gan").torch_generator();
   const int64_t pixels = real.numel() / real.size(0);
   const Layers pictures({kNoise + classes, kHidden, kHidden, pixels}, generator);
   const Layers real_or_fake({judge.feature_width(), 1}, generator);
   torch::optim::Adam artist(pictures.parameters(), torch::optim::AdamOptions(options.lr).betas({0.5, 0.999}));
-  torch::optim::Adam critic(real_or_fake.parameters(), torch::optim::AdamOptions(options.lr).betas({0.5, 0.999}));
-  const auto draw = [&](const at::Tensor& labels) {
-    const at::Tensor noise = at::empty({labels.size(0), kNoise}, at::kFloat).normal_(0, 1, generator);
-    const at::Tensor wanted = at::one_hot(labels, classes).to(at::kFloat);
+  std::vector<at::Tensor> judged_by = real_or_fake.parameters();
+  for (const at::Tensor& parameter : judge.parameters()) {
+    if (parameter.requires_grad()) judged_by.push_back(parameter);
+  }
+  torch::optim::Adam critic(judged_by, torch::optim::AdamOptions(options.judge_lr).betas({0.5, 0.999}));
+  const auto draw = [&](const at::Tensor& wanted) {
+    const at::Tensor noise = at::empty({wanted.size(0), kNoise}, at::kFloat).normal_(0, 1, generator);
+    const at::Tensor asked = at::one_hot(wanted, classes).to(at::kFloat);
     std::vector<int64_t> shape = real.sizes().vec();
-    shape[0] = labels.size(0);
-    return pictures(at::cat({noise, wanted}, 1)).tanh().reshape(shape);
+    shape[0] = wanted.size(0);
+    return pictures(at::cat({noise, asked}, 1)).tanh().reshape(shape);
   };
   const auto opinion = [&](const at::Tensor& features, double truth) {
     const at::Tensor said = real_or_fake(features);
     return at::binary_cross_entropy_with_logits(said, at::full_like(said, truth));
   };
   for (int64_t step = 0; step < options.steps; ++step) {
-    const at::Tensor labels = at::empty({options.batch}, at::kLong).random_(0, classes, generator);
+    const at::Tensor wanted = at::empty({options.batch}, at::kLong).random_(0, classes, generator);
     const at::Tensor rows = at::empty({options.batch}, at::kLong).random_(0, real.size(0), generator);
-    const at::Tensor fake = draw(labels);
+    const at::Tensor fake = draw(wanted);
     critic.zero_grad();
-    const at::Tensor seen = judge.features(real.index_select(0, rows)).detach();
-    (opinion(seen, 1) + opinion(judge.features(fake.detach()).detach(), 0)).backward();
+    const at::Tensor seen = judge.features(real.index_select(0, rows));
+    (opinion(seen, 1) + opinion(judge.features(fake.detach()), 0) +
+     at::cross_entropy_loss(judge.classify(seen), labels.index_select(0, rows)))
+        .backward();
     critic.step();
     artist.zero_grad();
     const at::Tensor features = judge.features(fake);
-    (opinion(features, 1) + at::cross_entropy_loss(judge.classify(features), labels)).backward();
+    (opinion(features, 1) + at::cross_entropy_loss(judge.classify(features), wanted)).backward();
     artist.step();
+    progress.advance();
   }
   const at::NoGradGuard no_gradient;
   return draw(at::arange(classes, at::kLong).repeat_interleave(options.each));

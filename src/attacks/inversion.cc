@@ -6,10 +6,12 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/lbfgs.h>
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 
 namespace sotto::attacks {
 namespace {
@@ -21,27 +23,39 @@ at::Tensor total_variation(const at::Tensor& x) {
   return (x.slice(2, 1) - x.slice(2, 0, -1)).abs().mean() + (x.slice(3, 1) - x.slice(3, 0, -1)).abs().mean();
 }
 
-// Adam on z so that loss(tanh z) is small; the best x of all steps.
+// Descent on z so that loss(tanh z) is small; the best x of all steps.
 at::Tensor minimise(std::vector<int64_t> shape, const InversionOptions& options,
                     const std::function<at::Tensor(const at::Tensor& x)>& loss) {
   RandomStream stream(options.seed, "inversion");
   at::Generator generator = stream.torch_generator();
   at::Tensor z = at::empty(shape, at::kFloat).normal_(0, 0.5, generator).requires_grad_();
-  torch::optim::Adam optimizer(std::vector<at::Tensor>{z}, torch::optim::AdamOptions(options.lr));
-  double best = std::numeric_limits<double>::infinity();
+  const std::vector<at::Tensor> inputs = {z};
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  if (options.descent == Descent::kAdam) {
+    optimizer = std::make_unique<torch::optim::Adam>(inputs, torch::optim::AdamOptions(options.lr));
+  } else {
+    optimizer = std::make_unique<torch::optim::LBFGS>(
+        inputs,
+        torch::optim::LBFGSOptions(1).max_iter(1).tolerance_grad(0).tolerance_change(0).line_search_fn("strong_wolfe"));
+  }
+  double best = std::numeric_limits<double>::infinity(), progress = best;
   at::Tensor found = z.detach().tanh();
-  int64_t since = 0;
-  for (int64_t step = 0; step < options.steps && since < options.patience; ++step) {
+  const auto look = [&] {
+    const at::AutoGradMode with_gradient(true);
     const at::Tensor x = z.tanh();
     const at::Tensor value = loss(x) + options.variation * total_variation(x);
-    const double now = value.item<double>();
-    since = now < best - kProgress ? 0 : since + 1;
-    if (now < best) {
+    if (const double now = value.item<double>(); now < best) {
       best = now;
       found = x.detach().clone();
     }
     z.mutable_grad() = torch::autograd::grad({value}, {z})[0];
-    optimizer.step();
+    return value.detach();
+  };
+  int64_t since = 0;
+  for (int64_t step = 0; step < options.steps && since < options.patience; ++step) {
+    optimizer->step(look);
+    since = best < progress - kProgress ? 0 : since + 1;
+    if (since == 0) progress = best;
   }
   return found;
 }
@@ -112,17 +126,6 @@ Inverted hijack_features(models::Model& model, const at::Tensor& prototypes, con
   for (int64_t label = 0; label < prototypes.size(0); ++label) result.labels.push_back(label);
   result.cosine = similarity(result.x).item<double>();
   return result;
-}
-
-at::Tensor prototype_scores(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& prototypes) {
-  return -(features - prototypes.to(features.scalar_type()).index_select(0, labels)).square().sum(1).to(at::kDouble);
-}
-
-at::Tensor prototypes_in(const NamedTensors& upload) {
-  if (const at::Tensor table = find_tensor(upload, "prototypes"); table.defined()) return table;
-  const at::Tensor sums = find_tensor(upload, "sums"), counts = find_tensor(upload, "counts");
-  if (!sums.defined() || !counts.defined()) return {};
-  return sums / counts.to(sums.scalar_type()).clamp_min(1).unsqueeze(1);
 }
 
 }  // namespace sotto::attacks

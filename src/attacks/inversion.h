@@ -1,8 +1,8 @@
 // What did the records look like? Inputs that explain what was uploaded.
 //
-//   gradient inversion   from a client's update: labels from the gradient of the classifier's bias, then Adam on inputs
-//                        whose gradient points where the update came from (Zhu et al. 2019; Geiping et al. 2020)
-//   hijacking            from a prototype: Adam on an input whose feature is the prototype
+//   gradient inversion   from a client's update: labels from the gradient of the classifier's bias, then descent on
+//                        inputs whose gradient points where the update came from (Zhu et al. 2019; Geiping et al. 2020)
+//   hijacking            from a prototype: descent on an input whose feature is the prototype
 //
 // Inputs are tanh of what is optimised, so that they stay in [-1, 1]; pictures also pay for total variation.
 #pragma once
@@ -16,9 +16,12 @@
 
 namespace sotto::attacks {
 
+enum class Descent { kAdam, kLbfgs };
+
 struct InversionOptions {
+  Descent descent = Descent::kAdam;
   int64_t steps = 400;
-  double lr = 0.1;
+  double lr = 0.1;          // of Adam; L-BFGS searches along its direction
   double variation = 1e-3;  // weight of the total variation; 0 for records that are not pictures
   int64_t patience = 300;   // stop after so many steps without progress
   uint64_t seed = 1;
@@ -41,12 +44,5 @@ Inverted invert_gradient(models::Model& model, const at::Tensor& gradient, int64
 // One input per row of `prototypes` [C, d].
 Inverted hijack_features(models::Model& model, const at::Tensor& prototypes, const std::vector<int64_t>& record_shape,
                          const InversionOptions& options);
-
-// -‖feature - prototype of its class‖² for each record.
-at::Tensor prototype_scores(const at::Tensor& features, const at::Tensor& labels, const at::Tensor& prototypes);
-
-// The table of prototypes in an upload: `prototypes`, or `sums` over `counts` that are at least one. Undefined if it
-// holds none.
-at::Tensor prototypes_in(const NamedTensors& upload);
 
 }  // namespace sotto::attacks

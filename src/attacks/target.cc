@@ -12,6 +12,8 @@
 
 #include <ATen/ATen.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
 
@@ -20,14 +22,22 @@ namespace {
 
 constexpr int64_t kBatch = 256;
 
-class LastBroadcast : public federation::RunSink {
+class LastWords : public federation::RunSink {
  public:
-  void upload(int64_t, int64_t, const privacy::Upload&) override {}
+  LastWords(int64_t round, int64_t client) : round_(round), client_(client) {}
+
+  void upload(int64_t round, int64_t client, const privacy::Upload& upload) override {
+    if (round == round_ && client == client_) found.upload = clone(upload.values());
+  }
   void round(const federation::RoundRecord&) override {}
   void checkpoint(const federation::Checkpoint& point) override {
-    broadcast = {point.broadcast.round, clone(point.broadcast.values)};
+    found.broadcast = {point.broadcast.round, clone(point.broadcast.values)};
   }
-  methods::Broadcast broadcast;
+
+  Rerun found;
+
+ private:
+  int64_t round_, client_;
 };
 
 at::Tensor predict_with(const std::function<at::Tensor(const at::Tensor&)>& predict, const data::Records& records) {
@@ -38,6 +48,18 @@ at::Tensor predict_with(const std::function<at::Tensor(const at::Tensor&)>& pred
     parts.push_back(predict(batch.x).detach().clone());
   }
   return at::cat(parts);
+}
+
+// Some methods have no form without privacy, or none with these options.
+bool runs_in_the_clear(const federation::Setup& setup) {
+  try {
+    const methods::ReleasePlan plan = setup.plan_for(0);
+    return !plan.empty() && std::all_of(plan.begin(), plan.end(), [](const methods::PlannedRelease& release) {
+      return release.event.mechanism == privacy::kClearMechanism;
+    });
+  } catch (const UserError&) {
+    return false;
+  }
 }
 
 std::vector<int64_t> sample(const std::vector<int64_t>& rows, int64_t count, RandomStream& stream) {
@@ -70,6 +92,12 @@ NamedTensors Target::upload(int64_t round, int64_t client) const {
   return read_safetensors(file).tensors;
 }
 
+methods::Broadcast Target::last_broadcast() const {
+  const auto checkpoint = artifacts::RunReader(folder_).last_checkpoint(setup_->spec.hash());
+  if (!checkpoint) fail_user("{} has no checkpoint yet; run it first", folder_.string());
+  return checkpoint->broadcast;
+}
+
 NamedTensors Target::weights() const {
   return clone(artifacts::TrainedModel(folder_, std::nullopt).weights());
 }
@@ -82,16 +110,25 @@ at::Tensor Target::logits(const data::Records& records, std::optional<int64_t> c
 std::shared_ptr<const federation::Setup> without_privacy(const federation::Setup& setup) {
   auto plain = std::make_shared<federation::Setup>();
   plain->spec = setup.spec;
-  if (setup.spec.privacy) {
-    plain->spec.method = "fedavg";
-    plain->spec.variant = "sound";
-    plain->spec.method_options = "{}";
-    plain->spec.privacy.reset();
-  }
   plain->data = setup.data;
-  plain->method = &methods::find_method(plain->spec.method);
+  plain->method = setup.method;
   plain->partition = data::make_partition(plain->spec.data, plain->data.dataset, plain->spec.seed);
   plain->participations = setup.participations;
+  if (!setup.spec.privacy) return plain;
+  plain->spec.privacy.reset();
+  nlohmann::json in_the_clear = nlohmann::json::parse(setup.spec.method_options);
+  in_the_clear["mechanism"] = "none";
+  for (const std::string& options : {setup.spec.method_options, in_the_clear.dump()}) {
+    for (const std::string& variant : {setup.spec.variant, std::string("sound")}) {
+      plain->spec.method_options = options;
+      plain->spec.variant = variant;
+      if (runs_in_the_clear(*plain)) return plain;
+    }
+  }
+  plain->spec.method = "fedavg";
+  plain->spec.variant = "sound";
+  plain->spec.method_options = "{}";
+  plain->method = &methods::find_method(plain->spec.method);
   return plain;
 }
 
@@ -99,11 +136,10 @@ at::Tensor predict_all(methods::ClientMethod& method, const data::Records& recor
   return predict_with([&](const at::Tensor& x) { return method.predict(x); }, records);
 }
 
-std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Setup& setup,
-                                                           std::optional<int64_t> client, int threads) {
+Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int threads) {
   federation::Setup run;
   run.spec = setup.spec;
-  run.spec.record = {.uploads = false, .checkpoint_every = setup.spec.rounds};
+  run.spec.record = {.uploads = true, .checkpoint_every = setup.spec.rounds};
   run.spec.federation.eval_every = setup.spec.rounds;
   run.spec.federation.eval_clients = 1;
   run.data = setup.data;
@@ -111,11 +147,18 @@ std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Set
   run.partition = data::make_partition(run.spec.data, run.data.dataset, run.spec.seed);
   run.participations = setup.participations;
   privacy::Ledger ledger;
-  LastBroadcast last;
+  LastWords last(round, client);
   const auto states = federation::make_memory_store({});
   federation::run_rounds(run, {*states, ledger, last, threads}, std::nullopt);
+  last.found.state = states->get(client);
+  return std::move(last.found);
+}
+
+std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Setup& setup,
+                                                           std::optional<int64_t> client, int threads) {
+  const Rerun last = rerun(setup, client.value_or(0), setup.spec.rounds, threads);
   auto method = setup.method->make_client(setup.context());
-  method->select(last.broadcast, client ? states->get(*client) : privacy::PrivateState());
+  method->select(last.broadcast, client ? last.state : privacy::PrivateState());
   return method;
 }
 

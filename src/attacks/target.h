@@ -26,6 +26,9 @@ class Target {
   // What a client sent in a round; a UserError that says how to record it if it was not.
   NamedTensors upload(int64_t round, int64_t client) const;
 
+  // What the server sent last.
+  methods::Broadcast last_broadcast() const;
+
   // Parameters and buffers of the last global model.
   NamedTensors weights() const;
 
@@ -37,9 +40,17 @@ class Target {
   std::shared_ptr<const federation::Setup> setup_;
 };
 
-// The same federation without privacy: FedAvg with the same data, model and training. A run that is not private is its
-// own.
+// The same federation without privacy: the same method in the clear where it can be run so, otherwise FedAvg with the
+// same data, model and training. A run that is not private is its own.
 std::shared_ptr<const federation::Setup> without_privacy(const federation::Setup& setup);
+
+// What such a federation ends with.
+struct Rerun {
+  methods::Broadcast broadcast = {};
+  privacy::PrivateState state = {};  // of the client
+  NamedTensors upload = {};          // that the client sent in the round; empty if it sent none
+};
+Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int threads);
 
 // The model that such a federation ends with, of a client or the global one, ready to predict.
 std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Setup& setup,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace sotto::audit {
@@ -23,10 +24,10 @@ double normal_quantile(double probability) {
   return boost::math::quantile(boost::math::normal_distribution<>(), probability);
 }
 
-// One half of a sample, sorted.
-class Half {
+// A part of a sample, sorted.
+class Trials {
  public:
-  Half(std::span<const double> without, std::span<const double> with)
+  Trials(std::span<const double> without, std::span<const double> with)
       : without_(without.begin(), without.end()), with_(with.begin(), with.end()) {
     std::sort(without_.begin(), without_.end());
     std::sort(with_.begin(), with_.end());
@@ -73,30 +74,38 @@ class Half {
   std::vector<double> without_, with_;
 };
 
+// So many of the trials choose the threshold.
+size_t chosen_on(size_t trials) {
+  return std::max<size_t>(1, trials / 4);
+}
+
 struct Limits {
   double false_positive = 1, false_negative = 1;
 };
 
-Limits limits(const Half::Rates& rates, double alpha) {
+Limits limits(const Trials::Rates& rates, double alpha) {
   return {upper_limit(rates.false_positives, rates.negatives, alpha),
           upper_limit(rates.false_negatives, rates.positives, alpha)};
 }
 
+// Negative where even chance does better: thresholds are compared by it.
 double epsilon_of(const Limits& limits, double delta) {
-  const auto one_way = [&](double p, double q) { return p < 1 - delta ? std::log((1 - p - delta) / q) : 0.0; };
-  return std::max({0.0, one_way(limits.false_negative, limits.false_positive),
-                   one_way(limits.false_positive, limits.false_negative)});
+  const auto one_way = [&](double p, double q) {
+    return p < 1 - delta ? std::log((1 - p - delta) / q) : -std::numeric_limits<double>::infinity();
+  };
+  return std::max(one_way(limits.false_negative, limits.false_positive),
+                  one_way(limits.false_positive, limits.false_negative));
 }
 
 double mu_of(const Limits& limits) {
-  if (limits.false_positive >= 1 || limits.false_negative >= 1) return 0;
-  return std::max(0.0, -normal_quantile(limits.false_positive) - normal_quantile(limits.false_negative));
+  if (limits.false_positive >= 1 || limits.false_negative >= 1) return -std::numeric_limits<double>::infinity();
+  return -normal_quantile(limits.false_positive) - normal_quantile(limits.false_negative);
 }
 
-void fit(const Half& all, Bounds& bounds) {
+void fit(const Trials& all, Bounds& bounds) {
   double sum = 0, squares = 0, count = 0;
-  for (const Half::Test& test : all.tests()) {
-    const Half::Rates rates = all.rates(test);
+  for (const Trials::Test& test : all.tests()) {
+    const Trials::Rates rates = all.rates(test);
     const double fpr = static_cast<double>(rates.false_positives) / static_cast<double>(rates.negatives);
     const double fnr = static_cast<double>(rates.false_negatives) / static_cast<double>(rates.positives);
     const bool usable = fpr > 0.01 && fpr < 0.99 && fnr > 0.01 && fnr < 0.99;
@@ -131,12 +140,13 @@ double Bounds::epsilon_by_curve(double delta) const {
 Bounds lower_bounds(const Sample& sample, double delta, double alpha) {
   SOTTO_INVARIANT(sample.without.size() >= 2 && sample.with.size() >= 2);
   const std::span<const double> without(sample.without), with(sample.with);
-  const Half first(without.first(without.size() / 2), with.first(with.size() / 2));
-  const Half second(without.subspan(without.size() / 2), with.subspan(with.size() / 2));
+  const size_t early = chosen_on(without.size()), late = chosen_on(with.size());
+  const Trials first(without.first(early), with.first(late));
+  const Trials second(without.subspan(early), with.subspan(late));
   const double share = alpha / kLimits;
-  Half::Test for_epsilon, for_mu;
-  double best_epsilon = -1, best_mu = -1;
-  for (const Half::Test& test : first.tests()) {
+  Trials::Test for_epsilon, for_mu;
+  double best_epsilon = -std::numeric_limits<double>::infinity(), best_mu = best_epsilon;
+  for (const Trials::Test& test : first.tests()) {
     const Limits found = limits(first.rates(test), share * kChoosing);
     if (const double epsilon = epsilon_of(found, delta); epsilon > best_epsilon) {
       best_epsilon = epsilon;
@@ -148,10 +158,10 @@ Bounds lower_bounds(const Sample& sample, double delta, double alpha) {
     }
   }
   Bounds bounds;
-  bounds.epsilon = epsilon_of(limits(second.rates(for_epsilon), share), delta);
-  bounds.mu = mu_of(limits(second.rates(for_mu), share));
+  bounds.epsilon = std::max(0.0, epsilon_of(limits(second.rates(for_epsilon), share), delta));
+  bounds.mu = std::max(0.0, mu_of(limits(second.rates(for_mu), share)));
   bounds.trials = static_cast<int64_t>(without.size() + with.size());
-  fit(Half(without, with), bounds);
+  fit(Trials(without, with), bounds);
   return bounds;
 }
 

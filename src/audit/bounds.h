@@ -1,7 +1,7 @@
 // Lower bounds on ε from numbers that an attacker computed in two neighbouring worlds.
 //
-// The attacker says "with" beyond a threshold. The threshold is chosen on the first half of the numbers and tested on
-// the second, where both error rates get Clopper–Pearson limits. Two bounds follow:
+// The attacker says "with" beyond a threshold. The threshold is chosen on the first quarter of the numbers and tested
+// on the others, where both error rates get Clopper–Pearson limits. Two bounds follow:
 //
 //   epsilon  ln((1 - FNR⁺ - δ) / FPR⁺), or the same with the rates exchanged: holds for any mechanism.
 //   mu       Φ⁻¹(1 - FPR⁺) - Φ⁻¹(FNR⁺): a mechanism that is μ-GDP has no point of its trade-off curve above its μ. For

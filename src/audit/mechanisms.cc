@@ -37,6 +37,16 @@ double sign_of(World world) {
   return world == World::kWith ? 1.0 : -1.0;
 }
 
+// Inputs of a mechanism with one sign and the other: made once, copied for each trial.
+class BothWorlds {
+ public:
+  explicit BothWorlds(const std::function<NamedTensors(double sign)>& make) : with_(make(1)), without_(make(-1)) {}
+  NamedTensors operator()(World world) const { return clone(world == World::kWith ? with_ : without_); }
+
+ private:
+  NamedTensors with_, without_;
+};
+
 // Draws releases of `mechanism`; `bounded` computes what it is given in a world.
 template <typename Mechanism>
 MakeDraw draws_of(const Mechanism& mechanism, privacy::Neighbours neighbours, std::function<Bounded(World)> bounded) {
@@ -70,10 +80,13 @@ Case case_of(std::string name, std::string what, const Mechanism& mechanism, pri
 
 Case gaussian(double epsilon, double delta) {
   constexpr int64_t dimensions = 4;
-  const auto bounded = [](World world) {
+  const BothWorlds inputs([](double sign) {
     NamedTensors values;
-    values.push_back({"vector", aligned(dimensions, sign_of(world))});
-    return privacy::clip_each(Contribution(std::move(values)), {{"vector", 1, kClip}}, kRecords, Adjacency::kReplace);
+    values.push_back({"vector", aligned(dimensions, sign)});
+    return values;
+  });
+  const auto bounded = [=](World world) {
+    return privacy::clip_each(Contribution(inputs(world)), {{"vector", 1, kClip}}, kRecords, Adjacency::kReplace);
   };
   const auto mechanism =
       privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta), bounded(World::kWith).groups());
@@ -81,12 +94,15 @@ Case gaussian(double epsilon, double delta) {
 }
 
 Case groupwise_gaussian(double epsilon, double delta) {
-  const auto bounded = [](World world) {
+  const BothWorlds inputs([](double sign) {
     NamedTensors values;
-    values.push_back({"small", aligned(2, sign_of(world))});
-    values.push_back({"large", aligned(6, sign_of(world))});
-    values.push_back({"scalar", aligned(1, sign_of(world)).squeeze(1)});
-    return privacy::clip_each(Contribution(std::move(values)),
+    values.push_back({"small", aligned(2, sign)});
+    values.push_back({"large", aligned(6, sign)});
+    values.push_back({"scalar", aligned(1, sign).squeeze(1)});
+    return values;
+  });
+  const auto bounded = [=](World world) {
+    return privacy::clip_each(Contribution(inputs(world)),
                               {{"small", 1, kClip}, {"large", 1, 3 * kClip}, {"scalar", 1, 0.1 * kClip}}, kRecords,
                               Adjacency::kReplace);
   };

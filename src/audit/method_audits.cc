@@ -27,6 +27,9 @@ const std::string kTightCurve = "curve = {family = \"constant\", coefficients = 
 // Prototypes of few dimensions, at a radius that features reach.
 const std::string kSmallSpace = "width = 4\nhead = [8]\nradius = 1\n";
 
+// Prompts of few words, under a bound that one record's gradient reaches.
+const std::string kShortPrompt = "length = 2\nclip = 0.01\n";
+
 // Enough of it for one record to turn an encoder.
 const std::string kLongTraining = "[federation]\nbatch = 24\nlocal_epochs = 20\nlr = 0.2\n";
 
@@ -48,27 +51,43 @@ data::Records blobs(int64_t count, uint64_t seed) {
 }
 
 // The sections that a method needs to run at all.
-std::string sections(const std::string& method, const std::string& variant, const std::string& options,
+std::string sections(const std::string& method, const std::string& variant, double epsilon, const std::string& options,
                      const std::string& adjacency) {
   const methods::MethodEntry& entry = methods::find_method(method);
   const bool client_level = method == "dp-fedavg", has_curve = options.find("curve") != std::string::npos;
   return fmt::format(
-      "[method]\nname = \"{}\"\nvariant = \"{}\"\n{}\n{}\n[privacy]\nepsilon = 2\ndelta = 1e-5\nadjacency = \"{}\"\n{}",
-      method, variant, has_curve ? "" : join(entry.example_options, "\n"), options,
+      "[method]\nname = \"{}\"\nvariant = \"{}\"\n{}\n{}\n[privacy]\nepsilon = {}\ndelta = 1e-5\nadjacency = "
+      "\"{}\"\n{}",
+      method, variant, has_curve ? "" : join(entry.example_options, "\n"), options, epsilon,
       client_level ? "add-remove" : adjacency, client_level ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
 }
 
-MethodAudit row(const std::string& method, const std::string& variant, const std::string& flaw,
-                const std::string& options = "", const std::string& adjacency = "replace") {
-  return {method, variant, flaw,
-          [=] { return release_case(proving_ground(sections(method, variant, options, adjacency)), {}); }};
+class Rows {
+ public:
+  explicit Rows(double epsilon) : epsilon_(epsilon) {}
+
+  MethodAudit operator()(const std::string& method, const std::string& variant, const std::string& flaw,
+                         const std::string& options = "", const std::string& adjacency = "replace") const {
+    return {.method = method, .variant = variant, .flaw = flaw, .make = [=, epsilon = epsilon_] {
+              return release_case(proving_ground(sections(method, variant, epsilon, options, adjacency)), {});
+            }};
+  }
+
+ private:
+  double epsilon_;
+};
+
+MethodAudit noted(std::string note, MethodAudit audit) {
+  audit.note = std::move(note);
+  return audit;
 }
 
-std::vector<MethodAudit> listed() {
+std::vector<MethodAudit> listed(const Rows& row) {
   return {
       row("ldp-fedavg", "sound", "", kTight),
-      row("ldp-fedavg", "sound", "", kTight, "add-remove"),
-      row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "add-remove"),
+      noted("add-remove", row("ldp-fedavg", "sound", "", kTight, "add-remove")),
+      noted("add-remove, Poisson batches",
+            row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "add-remove")),
       row("dp-fedavg", "sound", ""),
       row("pac-dp", "sound", "", kTightCurve),
       row("pac-dp", "paper", "sensitivity C/B although a record is replaced", kTightCurve),
@@ -76,7 +95,7 @@ std::vector<MethodAudit> listed() {
       row("nbafl", "sound", ""),
       row("nbafl", "paper", "sensitivity 2C/m although one record turns the update round", "clip = 0.05\n"),
       row("ladp-fl", "sound", "", kTight),
-      row("ladp-fl", "sound", "", kTight + "clipping = \"layers\"\n"),
+      noted("each layer bounded", row("ladp-fl", "sound", "", kTight + "clipping = \"layers\"\n")),
       row("ladp-fl", "paper", "layers of small weights are sent without noise", "least_norm = 1.4\n"),
       row("ladp-fl", "paper", "the noise's scale is computed from private weights",
           "least_norm = 0\nkl_least = 1e-12\n"),
@@ -84,6 +103,15 @@ std::vector<MethodAudit> listed() {
       row("fedproto", "sound", "", kSmallSpace),
       row("fedproto", "paper", "prototypes come from an encoder that was trained on the record",
           kSmallSpace + kLongTraining, "replace-same-label"),
+      row("fedpcl", "sound", "", kSmallSpace),
+      row("fpl", "sound", "", kSmallSpace),
+      row("fedtgp", "sound", "", kSmallSpace),
+      row("mpft", "sound", "", kSmallSpace),
+      row("dp-fpl", "sound", "", kShortPrompt + "rank = 2\n"),
+      row("dp-fpl", "paper", "the batch's mean gradient is clipped, not each record's", kShortPrompt + "rank = 2\n"),
+      row("promptfl", "sound", "", kShortPrompt),
+      row("fedotp", "sound", "", kShortPrompt),
+      row("fedpgp", "sound", "", kShortPrompt + "rank = 2\n"),
       row("fedplvm", "sound", "", kSmallSpace),
       row("fedplvm", "paper", "clusters, and the encoder they lie in, depend on the record",
           kSmallSpace + kLongTraining, "replace-same-label"),
@@ -113,15 +141,16 @@ std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml)
   return setup;
 }
 
-std::vector<MethodAudit> method_audits() {
-  std::vector<MethodAudit> all = listed();
+std::vector<MethodAudit> method_audits(double epsilon) {
+  const Rows row(epsilon);
+  std::vector<MethodAudit> all = listed(row);
   for (const methods::MethodEntry& entry : methods::catalogue()) {
     const bool known = std::any_of(all.begin(), all.end(), [&](const MethodAudit& audit) {
       return audit.method == entry.name && audit.variant == "sound";
     });
     if (known) continue;
     try {
-      const auto ground = proving_ground(sections(entry.name, "sound", "", "replace"));
+      const auto ground = proving_ground(sections(entry.name, "sound", epsilon, "", "replace"));
       if (!ground->plan_for(0).empty()) all.push_back(row(entry.name, "sound", ""));
     } catch (const UserError&) {
       // It needs other data or a model of its own.

@@ -1,6 +1,7 @@
 #include "audit/method_release.h"
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "federation/cohort.h"
 #include "methods/averaging.h"
 #include "privacy/ledger.h"
@@ -227,7 +228,10 @@ class CaseMaker {
     const std::string adjacency = setup_->spec.privacy ? setup_->spec.privacy->adjacency : "replace";
     std::shared_ptr<const Worlds> found;
     double widest = -1;
-    for (const Canary& canary : canaries(setup_->data.dataset, adjacency)) {
+    const std::vector<Canary> candidates = canaries(setup_->data.dataset, adjacency);
+    Progress progress("canaries", std::ssize(candidates));
+    for (const Canary& canary : candidates) {
+      progress.advance();
       if (options_.canary && canary.name != *options_.canary) continue;
       const auto worlds = usable(canary);
       if (!worlds) continue;

@@ -6,6 +6,8 @@
 // releases is what the canary does and nothing else.
 //
 //   projection   onto what the canary moves, every tensor in units of its own noise
+//   confined     the same in units of the noise's own covariance, where it lies in few directions: post-processing by a
+//                linear map of fewer inputs than outputs
 //   likelihood   of Gaussians of the pilot's means and spreads: tried where spreads differ between the worlds
 //   equality     of whatever has no noise, and of the names and shapes of what is released
 #pragma once
@@ -28,7 +30,7 @@ using MakeDraw = std::function<Draw()>;
 
 struct TrialOptions {
   int64_t trials = 100000;  // in each world
-  int64_t pilots = 32;
+  int64_t pilots = 64;
   double delta = 1e-5;
   double alpha = 0.05;
   uint64_t seed = 1;
@@ -37,7 +39,7 @@ struct TrialOptions {
 
 struct Finding {
   Bounds bounds;          // the largest of any statistic; the fit is that of the strongest
-  std::string statistic;  // the strongest: projection, likelihood, equality, or none: nothing differs
+  std::string statistic;  // the strongest: projection, confined, likelihood, equality, or none: nothing differs
 };
 
 // All bounds of all statistics hold together with probability 1 - alpha.

@@ -2,6 +2,7 @@
 
 #include "audit/movement.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/random.h"
 #include "federation/loop.h"
 #include "federation/state_store.h"
@@ -98,13 +99,16 @@ class Scorer {
 
 class Watcher : public federation::RunSink {
  public:
-  Watcher(Scorer& scorer, const NamedTensors& first) : scorer_(scorer) { scorer_.start_from(first); }
+  Watcher(Scorer& scorer, const NamedTensors& first, int64_t rounds) : scorer_(scorer), progress_("whole run", rounds) {
+    scorer_.start_from(first);
+  }
   void upload(int64_t, int64_t client, const privacy::Upload& upload) override { scorer_.add(client, upload.values()); }
-  void round(const federation::RoundRecord&) override {}
+  void round(const federation::RoundRecord&) override { progress_.advance(); }
   void checkpoint(const federation::Checkpoint& point) override { scorer_.start_from(point.broadcast.values); }
 
  private:
   Scorer& scorer_;
+  Progress progress_;
 };
 
 nlohmann::json number(double value) {
@@ -157,7 +161,7 @@ WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOp
   run.participations = setup.participations;
 
   Scorer scorer(setup, canaries);
-  Watcher watcher(scorer, run.method->make_server(run.context())->open().values);
+  Watcher watcher(scorer, run.method->make_server(run.context())->open().values, run.spec.rounds);
   privacy::Ledger ledger;
   const auto states = federation::make_memory_store({});
   federation::run_rounds(run, {*states, ledger, watcher, options.threads}, std::nullopt);

@@ -6,6 +6,7 @@
 #include "cli/run_config.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
@@ -59,7 +60,9 @@ void add_attack(CLI::App& program) {
   }
   command->add_option("--attack", options->attack, help)->required();
   command->add_option("--client", options->client, "whose model or upload");
-  command->add_option("--round", options->settings.round, "of the upload")->capture_default_str();
+  command->add_option("--round", options->settings.round, "of the upload; 0 = the one whose model is known")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
   command->add_option("--records", options->settings.records, "members, and as many others, at most")
       ->check(CLI::Range(2, 1000000))
       ->capture_default_str();
@@ -69,6 +72,11 @@ void add_attack(CLI::App& program) {
   command->add_option("--steps", options->settings.steps, "of reconstructions")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  command->add_option("--optimizer", options->settings.optimizer, "of reconstructions: adam or lbfgs")
+      ->check(CLI::IsMember({"adam", "lbfgs"}))
+      ->capture_default_str();
+  command->add_option("--extractor", options->settings.extractor,
+                      "TorchScript module whose features Fréchet distances are of; without one the model's own");
   command->add_option("--seed", options->settings.seed, "of shadows and starting points")->capture_default_str();
   add_threads_option(*command, options->threads);
   add_output_options(*command, options->output, "what attacks/NAME.json holds");

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr double kConfidence = 0.95;
 constexpr int64_t kMechanismTrials = 100000, kQuickMechanismTrials = 20000;
 constexpr int64_t kMethodTrials = 10000, kQuickMethodTrials = 3000;
-constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400;
+constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400, kReleasePilots = 16;
 constexpr double kMechanismBudgets[] = {1.0, 4.0};
 
 struct AuditOptions {
@@ -51,17 +51,35 @@ struct AuditOptions {
 };
 
 std::string epsilon_text(const json& value) {
-  return value.is_null() ? "∞" : fmt::format("{:.3g}", value.get<double>());
+  if (value.is_null()) return "∞";
+  const auto epsilon = value.get<double>();
+  return epsilon < 1000 ? fmt::format("{:.3g}", epsilon) : fmt::format("{:.0f}", epsilon);
 }
 
 std::string describe(const json& rows) {
   Table table({"what", "variant", "differs in", "claimed ε", "proven ε", "audited ε ≥", "by", "trials", ""});
   for (const json& row : rows) {
     table.add_row({row["name"], row.value("variant", ""), row["what"], epsilon_text(row["claimed_epsilon"]),
-                   epsilon_text(row["proven_epsilon"]), fmt::format("{:.3g}", row["audited_epsilon"].get<double>()),
-                   row["statistic"], fmt::format("{}", row["trials"].get<int64_t>()), row["verdict"]});
+                   epsilon_text(row["proven_epsilon"]), epsilon_text(row["audited_epsilon"]), row["statistic"],
+                   fmt::format("{}", row["trials"].get<int64_t>()), row["verdict"]});
   }
   return table.to_string();
+}
+
+std::string describe_everything(const json& rows) {
+  Table mechanisms({"mechanism", "differs in", "proven ε", "audited ε ≥", ""});
+  Table methods({"method", "variant", "claimed ε", "proven ε", "audited ε ≥", "", "known flaw"});
+  for (const json& row : rows) {
+    const std::string proven = epsilon_text(row["proven_epsilon"]), audited = epsilon_text(row["audited_epsilon"]);
+    if (row["kind"] == "mechanism") {
+      mechanisms.add_row({row["name"], row["what"], proven, audited, row["verdict"]});
+    } else {
+      const std::string note = row.value("note", "");
+      methods.add_row({row["name"], row["variant"].get<std::string>() + (note.empty() ? "" : ", " + note),
+                       epsilon_text(row["claimed_epsilon"]), proven, audited, row["verdict"], row.value("flaw", "")});
+    }
+  }
+  return mechanisms.to_string() + "\n" + methods.to_string();
 }
 
 json audit_everything(const AuditOptions& options) {
@@ -83,6 +101,7 @@ json audit_everything(const AuditOptions& options) {
     json row = audit::audit(method.make(), options.trial_options(kMethodTrials, kQuickMethodTrials)).to_json();
     row["kind"] = "method";
     if (!method.flaw.empty()) row["flaw"] = method.flaw;
+    if (!method.note.empty()) row["note"] = method.note;
     rows.push_back(std::move(row));
     progress.advance(1, method.method);
   }
@@ -93,9 +112,9 @@ json audit_everything(const AuditOptions& options) {
 json audit_run(const AuditOptions& options, const federation::Setup& loaded,
                const std::shared_ptr<const federation::Setup>& setup) {
   json rows = json::array();
-  json row = audit::audit(audit::release_case(setup, {.client = options.client}),
-                          options.trial_options(kReleaseTrials, kQuickReleaseTrials))
-                 .to_json();
+  audit::TrialOptions trials = options.trial_options(kReleaseTrials, kQuickReleaseTrials);
+  trials.pilots = kReleasePilots;
+  json row = audit::audit(audit::release_case(setup, {.client = options.client}), trials).to_json();
   row["client"] = options.client;
   row["what"] = fmt::format("one release: {}", row["what"].get<std::string>());
   rows.push_back(std::move(row));
@@ -139,7 +158,7 @@ void run_audit(const AuditOptions& options) {
     }
   }
   if (options.output.json) return print_json(document(rows));
-  print_text(describe(rows));
+  print_text(options.all ? describe_everything(rows) : describe(rows));
 }
 
 }  // namespace

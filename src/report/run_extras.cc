@@ -91,10 +91,20 @@ std::string picture_beside(const fs::path& file, const json& name) {
   return picture_uri(file.parent_path() / picture);
 }
 
+void expect_curve(const json& roc, const fs::path& path) {
+  expect_columns(roc, {"false_positive_rate", "true_positive_rate"}, path);
+  if (roc.contains("low") || roc.contains("high")) expect_columns(roc, {"false_positive_rate", "low", "high"}, path);
+}
+
 json attack_in(const fs::path& path) {
   json value = object_in(path);
   if (!value.contains("name")) value["name"] = path.stem().string();
-  if (value.contains("roc")) expect_columns(value["roc"], {"false_positive_rate", "true_positive_rate"}, path);
+  for (json* part : {&value, value.contains("baseline") ? &value["baseline"] : nullptr}) {
+    if (part == nullptr) continue;
+    if (!part->is_object()) fail_user("{}: 'baseline' is not an object", path.string());
+    if (part->contains("roc")) expect_curve((*part)["roc"], path);
+    if (part->contains("grid")) (*part)["grid"] = picture_beside(path, (*part)["grid"]);
+  }
   if (!value.contains("reconstructions")) return value;
   if (!value["reconstructions"].is_array()) fail_user("{}: 'reconstructions' is not a list", path.string());
   for (json& pair : value["reconstructions"]) {

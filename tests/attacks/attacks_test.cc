@@ -2,20 +2,25 @@
 #include "attacks/attacks.h"
 
 #include "../support/temp_folder.h"
+#include "attacks/extractor.h"
 #include "attacks/gan.h"
 #include "attacks/inversion.h"
 #include "attacks/membership.h"
+#include "attacks/prototypes.h"
 #include "audit/method_audits.h"
 #include "audit/movement.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/safetensors.h"
 #include "models/flat.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace sotto::attacks {
@@ -58,6 +63,17 @@ TEST(GradientInversion, FindsTheRecordBehindACleanGradientAndNotBehindANoisyOne)
   EXPECT_GT((lost.x - x).square().mean().item<double>(), 5 * (found.x - x).square().mean().item<double>());
 }
 
+TEST(GradientInversion, LbfgsFindsItInFewerSteps) {
+  const auto mlp = model("mlp", {12}, 4);
+  const at::Tensor x = at::linspace(-0.9, 0.8, 12).reshape({1, 12});
+  const at::Tensor gradient = gradient_of(*mlp, x, {2});
+  InversionOptions options{.descent = Descent::kLbfgs, .steps = 60, .variation = 0};
+  const Inverted found = invert_gradient(*mlp, gradient, 1, {12}, options);
+  EXPECT_LT((found.x - x).square().mean().item<double>(), 0.02);
+  options.descent = Descent::kAdam;
+  EXPECT_GT(found.cosine, invert_gradient(*mlp, gradient, 1, {12}, options).cosine);
+}
+
 TEST(GradientInversion, GoesThroughConvolutions) {
   const auto cnn = model("cnn", {1, 28, 28}, 10);
   const at::Tensor x = at::linspace(-1, 1, 784).reshape({1, 1, 28, 28});
@@ -74,22 +90,36 @@ TEST(Hijacking, FindsAnInputWithThatFeature) {
   EXPECT_EQ(found.x.size(0), 4);
 }
 
-TEST(Prototypes, ComeInTwoForms) {
-  NamedTensors paper, sound, neither;
-  paper.push_back({"prototypes", at::ones({2, 3})});
-  EXPECT_TRUE(prototypes_in(paper).equal(at::ones({2, 3})));
+TEST(Prototypes, ComeInThreeForms) {
+  NamedTensors paper, sound, clusters, neither;
+  paper.push_back({"prototypes", at::tensor({1.0, 1.0, 0.0, 0.0, 2.0, 0.0}).reshape({3, 2})});
+  EXPECT_TRUE(prototypes_in(paper, 3).classes.equal(at::tensor({0, 2}, at::kLong))) << "class 1 is not held";
   sound.push_back({"sums", at::full({2, 3}, 6.0)});
   sound.push_back({"counts", at::tensor({3.0, -1.0})});
-  EXPECT_TRUE(prototypes_in(sound)[0].equal(at::full({3}, 2.0)));
-  EXPECT_TRUE(prototypes_in(sound)[1].equal(at::full({3}, 6.0))) << "a noisy count below one is one";
-  EXPECT_FALSE(prototypes_in(neither).defined());
+  EXPECT_TRUE(prototypes_in(sound, 2).values[0].equal(at::full({3}, 2.0F)));
+  EXPECT_TRUE(prototypes_in(sound, 2).values[1].equal(at::full({3}, 6.0F))) << "a noisy count below one is one";
+  EXPECT_TRUE(prototypes_in(sound, 1).classes.equal(at::tensor({0, 0}, at::kLong))) << "two cells of one class";
+  clusters.push_back({"prototypes", at::ones({2, 3})});
+  clusters.push_back({"classes", at::tensor({4, 4}, at::kLong)});
+  EXPECT_TRUE(prototypes_in(clusters, 5).classes.equal(at::tensor({4, 4}, at::kLong)));
+  EXPECT_FALSE(prototypes_in(neither, 2).values.defined());
+}
+
+TEST(Prototypes, TheNearestOfTheClassCounts) {
+  const PrototypeTable table{at::tensor({0.0F, 0.0F, 3.0F, 0.0F, 1.0F, 1.0F}).reshape({3, 2}),
+                             at::tensor({0, 0, 1}, at::kLong)};
+  const at::Tensor x = at::tensor({2.0F, 0.0F}).repeat({3, 1});
+  const at::Tensor scores = prototype_scores(x, at::tensor({0, 1, 2}, at::kLong), table);
+  EXPECT_NEAR(scores[0].item<double>(), -1, 1e-9);
+  EXPECT_NEAR(scores[1].item<double>(), -2, 1e-9);
+  EXPECT_TRUE(std::isinf(scores[2].item<double>())) << "no prototype of its class";
 }
 
 TEST(Prototypes, MembersOfASmallClassStandOut) {
   const at::Tensor features = at::randn({200, 64}), labels = at::arange(200).remainder(50);
-  at::Tensor prototypes = at::zeros({50, 64});
-  for (int64_t c = 0; c < 50; ++c) prototypes[c] = (features[c] + features[c + 50]) / 2;
-  const at::Tensor scores = prototype_scores(features, labels, prototypes);
+  PrototypeTable table{at::zeros({50, 64}), at::arange(50)};
+  for (int64_t c = 0; c < 50; ++c) table.values[c] = (features[c] + features[c + 50]) / 2;
+  const at::Tensor scores = prototype_scores(features, labels, table);
   Scores split;
   for (int64_t i = 0; i < 200; ++i) (i < 100 ? split.members : split.others).push_back(scores[i].item<double>());
   EXPECT_GT(auc(split), 0.95);
@@ -186,15 +216,69 @@ TEST(Baseline, IsTheSameFederationWithoutPrivacy) {
   EXPECT_EQ(predict_all(*trained, plain->data.dataset.test).size(0), 24);
 }
 
+std::string private_method(const std::string& name, const std::string& options) {
+  return fmt::format("[method]\nname = \"{}\"\n{}[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n", name,
+                     options);
+}
+
+TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
+  const auto mechanism = [](const federation::Setup& setup) { return setup.plan_for(0).front().event.mechanism; };
+  for (const char* variant : {"sound", "paper"}) {
+    const auto setup = audit::proving_ground(
+        private_method("fedproto", fmt::format("variant = \"{}\"\nwidth = 4\nhead = [8]\n", variant)));
+    const auto plain = without_privacy(*setup);
+    EXPECT_EQ(plain->spec.method, "fedproto");
+    EXPECT_EQ(plain->spec.variant, variant) << "the encoder is trained or it is not, as in the run";
+    EXPECT_NE(mechanism(*setup), privacy::kClearMechanism);
+    EXPECT_EQ(mechanism(*plain), privacy::kClearMechanism);
+    const Rerun last = rerun(*plain, 2, 1, 1);
+    EXPECT_EQ(prototypes_in(last.upload, 2).values.size(0), 2);
+    EXPECT_FALSE(last.state.empty());
+  }
+  for (const char* name : {"dp-fpl", "promptfl", "fedotp", "fedpgp"}) {
+    const auto plain =
+        without_privacy(*audit::proving_ground(private_method(name, "encoder = \"tiny\"\nlength = 8\n")));
+    EXPECT_EQ(plain->spec.method, name);
+    EXPECT_EQ(mechanism(*plain), privacy::kClearMechanism);
+  }
+}
+
+TEST(Extractors, FilesThatAreNoneAreRefused) {
+  const test::TempFolder folder;
+  write_file_atomically(folder.path() / "notes.pt", "not a module");
+  EXPECT_THROW(torch_script_extractor(folder.path() / "notes.pt"), UserError);
+  EXPECT_THROW(torch_script_extractor(folder.path() / "nowhere.pt"), UserError);
+}
+
+TEST(Extractors, AnswersHaveOneRowForEachRecord) {
+  const test::TempFolder folder;
+  const auto saved = [&](const std::string& name, const std::string& body) {
+    torch::jit::Module module("Extractor");
+    module.define("def forward(self, x):\n  return " + body + "\n");
+    module.save((folder.path() / name).string());
+    return torch_script_extractor(folder.path() / name);
+  };
+  const at::Tensor x = at::rand({300, 1, 4, 4});
+  EXPECT_TRUE(saved("good.pt", "x.flatten(1) * 2").of(x).equal(x.flatten(1) * 2)) << "in batches";
+  EXPECT_THROW(saved("pictures.pt", "x").of(x), UserError);
+  EXPECT_THROW(saved("one.pt", "x.flatten(1)[0:1]").of(x), UserError);
+  EXPECT_THROW(saved("fails.pt", "x.reshape([7, 13])").of(x), UserError);
+}
+
 TEST(Gan, ItsPicturesAreOfTheClassesThatWereAskedFor) {
   const auto setup = audit::proving_ground(kOverfit);
   const auto trained = model_after_running(*setup, std::nullopt, 1);
   RandomStream init(1, "model-init");
   const auto judge = models::make_model(setup->spec.model, setup->data.task, init);
   const NamedTensors weights = trained->selected_weights();
-  for (auto& [name, value] : judge->state()) value.detach().copy_(find_tensor(weights, name));
-  const at::Tensor made = generate_by_class(*judge, setup->data.dataset.train.x, 2, {.steps = 200, .each = 20});
+  const auto start = [&] {
+    for (auto& [name, value] : judge->state()) value.detach().copy_(find_tensor(weights, name));
+  };
+  start();
+  const at::Tensor made = generate_by_class(*judge, setup->data.dataset.train.x, setup->data.dataset.train.y, 2,
+                                            {.steps = 200, .each = 20});
   EXPECT_EQ(made.sizes(), (std::vector<int64_t>{40, 6}));
+  start();
   const at::Tensor right = judge->logits(made).argmax(1) == at::arange(2).repeat_interleave(20);
   EXPECT_GT(right.to(at::kDouble).mean().item<double>(), 0.8);
 }

@@ -55,7 +55,7 @@ TEST(LowerBounds, WorldsThatNeverMeetSaturateAtTheNumberOfTrials) {
     sample.without.push_back(0);
     sample.with.push_back(1);
   }
-  const double limit = upper_limit(0, 2000, 0.05 / 4);
+  const double limit = upper_limit(0, 3000, 0.05 / 4);
   EXPECT_NEAR(lower_bounds(sample, 1e-3, 0.05).epsilon, std::log((1 - limit - 1e-3) / limit), 1e-9);
   std::swap(sample.without, sample.with);
   EXPECT_NEAR(lower_bounds(sample, 1e-3, 0.05).epsilon, std::log((1 - limit - 1e-3) / limit), 1e-9);

@@ -2,6 +2,7 @@
 #include "audit/mechanisms.h"
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "privacy/accounting/gaussian.h"
 #include "privacy/bounded.h"
 #include "privacy/ledger.h"
@@ -217,6 +218,29 @@ TEST(Broken, WhatIsReleasedDependsOnTheRecord) {
     };
   };
   EXPECT_EQ(audit(subject, {.trials = 2000}).verdict(), Verdict::kRefuted);
+}
+
+// What is released is a linear map of three noisy numbers, the last of which tells the worlds apart by 3 standard
+// deviations and hardly shows among the others.
+TEST(TwoWorlds, NoiseBehindALinearMapIsSeenThrough) {
+  constexpr double mu = 3;
+  at::Generator map_generator = RandomStream(1, "map").torch_generator();
+  const at::Tensor scales = at::tensor({1.0, 0.3, 0.05});
+  const at::Tensor map = at::empty({12, 3}, at::kDouble).normal_(0, 1, map_generator) * scales;
+  const MakeDraw make = [&]() -> Draw {
+    return [&](World world, uint64_t seed) {
+      at::Generator generator = RandomStream(seed, "noise").torch_generator();
+      at::Tensor numbers = at::empty({3}, at::kDouble).normal_(0, 1, generator);
+      if (world == World::kWith) numbers[2] += mu;
+      NamedTensors seen;
+      seen.push_back({"mapped", map.mv(numbers)});
+      return seen;
+    };
+  };
+  const Finding finding = tell_apart(make, {.trials = 2000});
+  EXPECT_EQ(finding.statistic, "confined");
+  EXPECT_GT(finding.bounds.mu, 0.8 * mu);
+  EXPECT_LT(finding.bounds.mu, mu);
 }
 
 }  // namespace

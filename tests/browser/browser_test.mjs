@@ -154,7 +154,8 @@ async function extras(browser) {
   cpSync(join(run, 'partition.png'), join(copy, 'attacks', 'a.png'));
   writeFileSync(join(copy, 'attacks', 'membership.json'), JSON.stringify({
     name: 'membership', what: 'was this record trained on?', auc: 0.56, advantage: 0.1,
-    roc: { false_positive_rate: [0, 0.25, 0.5, 1], true_positive_rate: [0, 0.35, 0.6, 1] },
+    roc: { false_positive_rate: [0, 0.25, 0.5, 1], true_positive_rate: [0, 0.35, 0.6, 1], low: [0, 0.3, 0.5, 1], high: [0.1, 0.4, 0.7, 1] },
+    baseline: { auc: 0.9, roc: { false_positive_rate: [0, 0.25, 1], true_positive_rate: [0, 0.95, 1] }, grid: 'a.png' },
     reconstructions: [{ original: 'a.png', reconstructed: 'a.png', psnr: 12.5 }],
   }));
   const n = 60;
@@ -164,10 +165,13 @@ async function extras(browser) {
   t.sotto(folder, 'report', 'extras', '-o', 'extras.html');
   const page = await t.openPage(browser, file('extras.html'));
   t.equal(await t.points(page, 'run-0-roc', 'membership'), 4, 'points of the ROC');
+  t.equal(await t.points(page, 'run-0-roc', 'membership, without privacy'), 3, 'points of the baseline');
+  const band = (await t.seriesOf(page, 'run-0-roc')).find((s) => s.name === 'membership (limits)');
+  t.equal(band?.data.map((p) => +p[1].toFixed(3)), [0.1, 0.1, 0.2, 0], 'the width of the band');
   t.equal(await t.points(page, 'run-0-embedding', 'b'), n / 3, 'points of a class');
   const audited = (await t.seriesOf(page, 'run-0-sides')).find((s) => s.name === 'audited');
   t.equal(audited?.data.filter((v) => v !== null), [0.7], 'the audited ε');
-  t.equal(await page.locator('.pictures img').evaluateAll((all) => all.filter((i) => i.complete && i.naturalWidth > 0).length), 2, 'pictures of a reconstruction');
+  t.equal(await page.locator('.pictures img').evaluateAll((all) => all.filter((i) => i.complete && i.naturalWidth > 0).length), 3, 'a grid and the pictures of a reconstruction');
   await t.shot(page, 'extras-1280-light');
   await page.close();
 }

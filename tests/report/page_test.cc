@@ -132,6 +132,15 @@ TEST_F(Extras, PicturesComeOnlyFromBesideTheirFile) {
   write("attacks/a.json", R"({"reconstructions": [{"original": "own.png", "reconstructed": "own.png"}]})");
   EXPECT_EQ(extras()["attacks"][0]["reconstructions"][0]["original"], "data:image/png;base64,b3du");
   EXPECT_EQ(extras()["attacks"][0]["name"], "a");
+  write("attacks/a.json", R"({"grid": "own.png", "baseline": {"grid": "own.png"}})");
+  EXPECT_EQ(extras()["attacks"][0]["baseline"]["grid"], "data:image/png;base64,b3du");
+  for (const char* wrong :
+       {R"({"grid": "../own.png"})", R"({"baseline": {"grid": "link.png"}})", R"({"baseline": 3})",
+        R"({"roc": {"false_positive_rate": [0, 1], "true_positive_rate": [0, 1], "low": [0], "high": [0, 1]}})",
+        R"({"baseline": {"roc": {"false_positive_rate": [0, 1]}}})"}) {
+    write("attacks/a.json", wrong);
+    EXPECT_THROW(extras(), UserError) << wrong;
+  }
 }
 
 TEST_F(Extras, FilesThatAreSomethingElseAreRefused) {

@@ -75,8 +75,17 @@ export interface Attack {
   what?: string;
   auc?: number;
   advantage?: number;
-  roc?: { false_positive_rate: number[]; true_positive_rate: number[] };
+  roc?: Roc;
+  grid?: string;
+  baseline?: { auc?: number; advantage?: number; roc?: Roc; grid?: string };
   reconstructions?: { original: string; reconstructed: string; client?: number; psnr?: number }[];
+}
+
+export interface Roc {
+  false_positive_rate: number[];
+  true_positive_rate: number[];
+  low?: number[];
+  high?: number[];
 }
 
 export interface Embedding {

@@ -1,0 +1,149 @@
+#include "attacks/prototypes.h"
+
+#include "artifacts/trained_model.h"
+#include "base/error.h"
+#include "methods/prototypes/prototype_model.h"
+
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace sotto::attacks {
+namespace {
+
+// Whether prototypes come from encoders that clients have trained.
+bool trained_encoder(const federation::Setup& setup) {
+  return setup.spec.variant == "paper";
+}
+
+int64_t round_of(const federation::Setup& setup, int64_t asked) {
+  const int64_t known = trained_encoder(setup) ? setup.spec.rounds : 1;
+  if (asked != 0 && trained_encoder(setup) && asked != known) {
+    fail_user("--round {}: the encoder is known as it was after the last round, {}", asked, known);
+  }
+  return asked == 0 ? known : asked;
+}
+
+// The model whose weights these are: what [model] and the weights' shapes say of it.
+std::shared_ptr<models::Model> encoder_with(const federation::Setup& setup, const NamedTensors& weights, int64_t width,
+                                            int64_t client) {
+  methods::PrototypeModelOptions options;
+  options.encoder = setup.spec.model;
+  options.width = width;
+  options.hidden.clear();
+  for (size_t layer = 1;; ++layer) {
+    const at::Tensor weight = find_tensor(weights, fmt::format("head.fc{}.weight", layer));
+    if (!weight.defined()) break;
+    options.hidden.push_back(weight.size(0));
+  }
+  options.trained_projection = find_tensor(weights, "projection.weight").defined();
+  options.prior = find_tensor(weights, "prior_scale").defined();
+  if (const auto& blocks = setup.data.feature_blocks; blocks.size() > 1) {
+    const auto own = static_cast<size_t>(client) % blocks.size();
+    for (size_t b = 0; b < own; ++b) options.first_column += blocks[b];
+    options.columns = blocks[own];
+  }
+  auto model = std::make_shared<methods::PrototypeModel>(options, setup.data.task, setup.spec.seed);
+  for (auto& [name, value] : model->state()) {
+    if (const at::Tensor known = find_tensor(weights, name); known.defined()) value.detach().copy_(known);
+  }
+  model->eval();
+  return model;
+}
+
+void check(const federation::Setup& setup, const PrototypeTarget& found, int64_t client) {
+  data::Batch batch;
+  const at::Tensor rows = setup.partition->shard(client).train.contiguous();
+  data::gather(setup.data.dataset.train, rows.narrow(0, 0, std::min<int64_t>(rows.size(0), 4)), batch);
+  const at::NoGradGuard no_gradient;
+  if (!at::allclose(found.encoder->features(batch.x), found.features(batch.x), 1e-3, 1e-4)) {
+    fail_user(
+        "attack: features are centred or scaled before they are released; run without method.centre and "
+        "method.normalise");
+  }
+}
+
+PrototypeTable table_in(const federation::Setup& setup, const NamedTensors& upload, int64_t round) {
+  if (nlohmann::json::parse(setup.spec.method_options).value("encoder", "") == "dp-sgd") {
+    fail_user("attack: with method.encoder = \"dp-sgd\" nobody but the client has its encoder");
+  }
+  PrototypeTable table = prototypes_in(upload, setup.data.task.classes);
+  if (!table.values.defined()) fail_user("attack: '{}' uploads no prototypes in round {}", setup.spec.method, round);
+  return table;
+}
+
+}  // namespace
+
+PrototypeTable prototypes_in(const NamedTensors& upload, int64_t classes) {
+  PrototypeTable table;
+  if (table.values = find_tensor(upload, "prototypes"); table.values.defined()) {
+    table.classes = find_tensor(upload, "classes");
+  } else {
+    const at::Tensor sums = find_tensor(upload, "sums"), counts = find_tensor(upload, "counts");
+    if (!sums.defined() || !counts.defined()) return {};
+    table.values = sums / counts.to(sums.scalar_type()).clamp_min(1).unsqueeze(1);
+  }
+  table.values = table.values.to(at::kFloat);
+  const int64_t rows = table.values.size(0);
+  if (table.classes.defined()) {
+    table.classes = table.classes.to(at::kLong);
+  } else {
+    SOTTO_INVARIANT(rows % classes == 0);
+    table.classes = at::arange(rows, at::kLong).div(rows / classes, "floor");
+  }
+  const at::Tensor held = table.values.abs().sum(1).nonzero().squeeze(1);
+  return {table.values.index_select(0, held), table.classes.index_select(0, held)};
+}
+
+at::Tensor prototype_scores(const at::Tensor& features, const at::Tensor& labels, const PrototypeTable& table) {
+  const at::Tensor distances = at::cdist(features.to(at::kDouble), table.values.to(at::kDouble)).square();
+  const at::Tensor others = labels.unsqueeze(1) != table.classes.unsqueeze(0);
+  return -distances.masked_fill(others, std::numeric_limits<double>::infinity()).amin(1);
+}
+
+PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t asked) {
+  const federation::Setup& setup = target.setup();
+  const int64_t round = round_of(setup, asked);
+  PrototypeTarget found;
+  found.table = table_in(setup, target.upload(round, client), round);
+  const auto trained = std::make_shared<artifacts::TrainedModel>(target.folder(), client);
+  found.predict = [trained](const at::Tensor& x) { return trained->predict(x); };
+  NamedTensors weights = clone(trained->weights());
+  if (trained_encoder(setup)) {
+    found.features = [trained](const at::Tensor& x) { return trained->features(x); };
+  } else {
+    const std::shared_ptr<methods::ClientMethod> untouched = setup.method->make_client(setup.context());
+    untouched->select(target.last_broadcast(), {});
+    found.features = [untouched](const at::Tensor& x) { return untouched->features(x); };
+    weights = clone(untouched->selected_weights());
+  }
+  found.encoder = encoder_with(setup, weights, found.table.values.size(1), client);
+  check(setup, found, client);
+  return found;
+}
+
+PrototypeTarget prototypes_without_privacy(const Target& target, int64_t client, int64_t asked, int threads) {
+  const auto setup = without_privacy(target.setup());
+  const int64_t round = round_of(*setup, asked);
+  const Rerun last = rerun(*setup, client, round, threads);
+  PrototypeTarget found;
+  found.table = table_in(*setup, last.upload, round);
+  const auto selected = [&](const privacy::PrivateState& state) {
+    std::shared_ptr<methods::ClientMethod> method = setup->method->make_client(setup->context());
+    method->select(last.broadcast, state);
+    return method;
+  };
+  const auto trained = selected(last.state);
+  const auto source = trained_encoder(*setup) ? trained : selected({});
+  // The method looks at the setup for as long as it lives.
+  found.predict = [setup, trained](const at::Tensor& x) { return trained->predict(x); };
+  found.features = [setup, source](const at::Tensor& x) { return source->features(x); };
+  found.encoder = encoder_with(*setup, source->selected_weights(), found.table.values.size(1), client);
+  check(*setup, found, client);
+  return found;
+}
+
+}  // namespace sotto::attacks
