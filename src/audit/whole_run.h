@@ -1,8 +1,8 @@
 // A whole run audited once: many canaries, each in or out by a coin of its own, and guesses about the coins.
 //
 // Canaries are records with a label that is not theirs, dealt to all clients. The attacker is the server: it sees every
-// upload, knows what it sent before, and scores a canary by how far the uploads of the client that may hold it went
-// along the canary's gradient. Guesses become a bound by one_run.h.
+// upload, knows what it sent before, and scores a canary by what the uploads of the client that may hold it say
+// (canary_score.h). Guesses become a bound by one_run.h.
 #pragma once
 
 #include "audit/one_run.h"

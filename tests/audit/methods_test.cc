@@ -74,6 +74,22 @@ TEST(WholeRun, CanariesAreFoundWithoutNoiseAndNotWithIt) {
   EXPECT_GT(hidden.proven, 0.98);
 }
 
+// What is uploaded is no model: canaries are known by what they change in it.
+TEST(WholeRun, CanariesArePrototypesAndPromptsToo) {
+  const std::string prototypes = "[method]\nname = \"fedproto\"\nwidth = 4\nhead = [8]\nradius = 1\n";
+  const std::string prompts = "[method]\nname = \"dp-fpl\"\nencoder = \"tiny\"\nlength = 2\nrank = 2\n";
+  const std::string budget = "[privacy]\nepsilon = {}\ndelta = 1e-5\nadjacency = \"replace\"\n";
+  for (const std::string& what : {prototypes, prompts}) {
+    const WholeRunOutcome hidden =
+        audit_whole_run(*proving_ground(what + fmt::format(fmt::runtime(budget), 1)), {.canaries = 24});
+    EXPECT_LE(hidden.bound.epsilon, hidden.proven) << what;
+    const WholeRunOutcome found =
+        audit_whole_run(*proving_ground(what + fmt::format(fmt::runtime(budget), 1000)), {.canaries = 24});
+    EXPECT_GT(found.bound.epsilon, 0.5) << what;
+    EXPECT_LE(found.bound.epsilon, found.proven) << what;
+  }
+}
+
 TEST(WholeRun, ClientLevelPrivacyIsRefused) {
   EXPECT_THROW(audit_whole_run(*proving_ground("[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 1\ndelta = "
                                                "1e-5\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = "
