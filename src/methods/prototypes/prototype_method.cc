@@ -302,7 +302,7 @@ class Client : public ClientMethod {
     load_encoder(kind, state);
     StepResult result;
     const auto begin = std::chrono::steady_clock::now();
-    const at::Tensor own_centre = own_centre_of(mine, shard, context);
+    const at::Tensor own_centre = own_centre_of(mine, shard);
     result.report = train(mine, broadcast.values, own_centre, shard, context);
     if (result.report.diverged) {
       if (!upload_is_apart()) return result;
@@ -391,9 +391,9 @@ class Client : public ClientMethod {
   }
 
   // The mean of the client's records, which stays with it. Undefined without records, or if it is not asked for.
-  at::Tensor own_centre_of(Personal& mine, const data::Shard& shard, const StepContext& context) const {
+  at::Tensor own_centre_of(Personal& mine, const data::Shard& shard) const {
     if (!member_.options.own_centre || shard.size() == 0) return {};
-    return records_of(mine, {}, shard, context).values.mean(0);
+    return placed_records(mine, {}, shard).values.mean(0);
   }
 
   LocalReport train(Personal& mine, const NamedTensors& broadcast, const at::Tensor& own_centre,
@@ -446,7 +446,7 @@ class Client : public ClientMethod {
   // A process that died between a release for the whole run and the end of the round has paid for it already.
   void send_centre(Personal& mine, const data::Shard& shard, const StepContext& context, StepResult& result) const {
     try {
-      auto made = release_.release_centre(records_of(mine, {}, shard, context).values, facts_of(shard, context.release),
+      auto made = release_.release_centre(placed_records(mine, {}, shard).values, facts_of(shard, context.release),
                                           context.release);
       result.upload = std::move(made.upload);
       result.report.noise = made.noise;
@@ -515,25 +515,25 @@ class Client : public ClientMethod {
     return noisy_ != nullptr ? noisy_->trainer.features(x) : mine.untouched_features(x);
   }
 
-  LabelledFeatures records_of(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
-                              const StepContext& context) const {
-    LabelledFeatures records;
-    std::vector<at::Tensor> values, labels;
-    const at::Tensor centre = find_tensor(broadcast, kCentre);
+  // All records of the client and their labels; in no cells yet.
+  LabelledFeatures placed_records(Personal& mine, const at::Tensor& centre, const data::Shard& shard) const {
+    std::vector<at::Tensor> values = {at::empty({0, shape_.width})}, labels = {at::empty({0}, at::kLong)};
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
       data::gather(dataset_.train, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
       values.push_back(placed(source_features(mine, batch.x), centre));
       labels.push_back(batch.y.clone());
     }
-    if (values.empty()) {
-      records.values = at::empty({0, shape_.width});
-      records.labels = records.cells = at::empty({0}, at::kLong);
-      return records;
-    }
+    LabelledFeatures records;
     records.values = at::cat(values);
     records.labels = at::cat(labels);
-    if (!member_.clusters()) {
+    return records;
+  }
+
+  LabelledFeatures records_of(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard,
+                              const StepContext& context) const {
+    LabelledFeatures records = placed_records(mine, find_tensor(broadcast, kCentre), shard);
+    if (!member_.clusters() || shard.size() == 0) {
       records.cells = records.labels;
     } else if (member_.printed || !release_.options().noisy()) {
       records.cells = cluster_within_classes(records, context);
