@@ -1,5 +1,7 @@
 #include "artifacts/metrics.h"
 
+#include "base/json_number.h"
+
 #include <cmath>
 
 namespace sotto::artifacts {
@@ -8,17 +10,14 @@ namespace {
 using federation::ClientScore;
 using nlohmann::json;
 
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
-
 json spread_json(const federation::Evaluation& evaluation, double ClientScore::*score) {
   const federation::Spread spread = evaluation.over(score);
   json per_client = json::object();
-  for (const auto& client : evaluation.clients) per_client[std::to_string(client.client)] = number(client.*score);
-  return {{"mean", number(spread.mean)},
-          {"std", number(spread.std)},
-          {"worst", number(spread.worst)},
+  for (const auto& client : evaluation.clients)
+    per_client[std::to_string(client.client)] = number_or_null(client.*score);
+  return {{"mean", number_or_null(spread.mean)},
+          {"std", number_or_null(spread.std)},
+          {"worst", number_or_null(spread.worst)},
           {"per_client", std::move(per_client)}};
 }
 
@@ -26,9 +25,9 @@ json spread_json(const federation::Evaluation& evaluation, double ClientScore::*
 
 json to_json(const federation::Evaluation& evaluation) {
   json value = {{"accuracy", spread_json(evaluation, &ClientScore::accuracy)},
-                {"accuracy_global", number(evaluation.global_accuracy)},
+                {"accuracy_global", number_or_null(evaluation.global_accuracy)},
                 {"balanced_accuracy", spread_json(evaluation, &ClientScore::balanced_accuracy)},
-                {"balanced_accuracy_global", number(evaluation.global_balanced_accuracy)}};
+                {"balanced_accuracy_global", number_or_null(evaluation.global_balanced_accuracy)}};
   const auto add_if_defined = [&](const char* name, double ClientScore::*score) {
     if (std::isfinite(evaluation.over(score).mean)) value[name] = spread_json(evaluation, score);
   };
@@ -40,7 +39,7 @@ json to_json(const federation::Evaluation& evaluation) {
   }
   if (evaluation.domain_accuracy.size() > 1) {
     json domains = json::object();
-    for (const auto& [domain, accuracy] : evaluation.domain_accuracy) domains[domain] = number(accuracy);
+    for (const auto& [domain, accuracy] : evaluation.domain_accuracy) domains[domain] = number_or_null(accuracy);
     value["accuracy_per_domain"] = std::move(domains);
   }
   return value;
@@ -52,13 +51,13 @@ json to_json(const federation::RoundRecord& record) {
                 {"uploads", record.uploads},
                 {"samples", record.samples},
                 {"upload_bytes", record.upload_bytes},
-                {"noise", number(record.noise)},
+                {"noise", number_or_null(record.noise)},
                 {"seconds", record.seconds},
                 {"evaluation_seconds", record.evaluation_seconds},
                 {"diverged", record.diverged},
                 {"abstained", record.abstained},
-                {"train_loss", number(record.train_loss)}};
-  for (const auto& [name, measure] : record.measures) value["measures"][name] = number(measure);
+                {"train_loss", number_or_null(record.train_loss)}};
+  for (const auto& [name, measure] : record.measures) value["measures"][name] = number_or_null(measure);
   if (record.evaluation) value["evaluation"] = to_json(*record.evaluation);
   return value;
 }

@@ -1,10 +1,9 @@
 #include "artifacts/summary.h"
 
 #include "artifacts/privacy_section.h"
+#include "base/json_number.h"
 #include "federation/loop.h"
 #include "methods/catalogue.h"
-
-#include <cmath>
 
 namespace sotto::artifacts {
 using nlohmann::json;
@@ -28,7 +27,7 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   summary["samples_per_second"] = seconds > 0 ? samples / seconds : 0.0;
   summary["diverged_steps"] = diverged;
   summary["upload_bytes"] = upload_bytes;
-  summary["noise_total"] = std::isfinite(noise) ? json(noise) : json(nullptr);
+  summary["noise_total"] = number_or_null(noise);
   summary["privacy"] = privacy_section(spec, ledger);
   summary["config_hash"] = spec.hash();
   summary["noise"] = ledger.generator();

@@ -9,6 +9,7 @@
 #include "audit/movement.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_number.h"
 #include "base/text.h"
 #include "data/record_ops.h"
 #include "methods/local_trainer.h"
@@ -21,7 +22,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace sotto::attacks {
@@ -33,10 +33,6 @@ constexpr int64_t kInvertedRecords = 8;
 constexpr int64_t kMagnified = 4;
 // A feature leaves a picture far more freedom than a gradient does.
 constexpr double kHijackVariation = 0.1;
-
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
 
 // ---- membership by shadow models ----
 
@@ -193,7 +189,7 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
     const fs::path folder = target.folder() / "attacks";
     const auto name = [&](const char* which) { return fmt::format("{}-{}-{}", pictures_named, i, which); };
     reconstructions.push_back({{"client", options.client.value_or(0)},
-                               {"psnr", number(psnr(original, found.x[i]))},
+                               {"psnr", number_or_null(psnr(original, found.x[i]))},
                                {"ssim", ssim(original, found.x[i])},
                                {"original", write_picture(folder, name("original"), original.unsqueeze(0))},
                                {"reconstructed", write_picture(folder, name("found"), found.x[i].unsqueeze(0))}});
@@ -279,7 +275,7 @@ json hijacking(const Target& target, const AttackOptions& options) {
     const at::Tensor hit = held.predict(found.x).argmax(1) == held.table.classes;
     json result = {{"cosine", found.cosine},
                    {"top1_hit", hit.to(at::kDouble).mean().item<double>()},
-                   {"frechet_distance", number(distance(extractor, own, found.x))}};
+                   {"frechet_distance", number_or_null(distance(extractor, own, found.x))}};
     if (are_pictures(found.x)) {
       write_grid(target.folder() / "attacks" / grid, found.x);
       result["grid"] = grid;

@@ -1,19 +1,14 @@
 #include "audit/case.h"
 
+#include "base/json_number.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace sotto::audit {
-namespace {
-
-nlohmann::json number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string to_text(Verdict verdict) {
   switch (verdict) {
@@ -44,8 +39,8 @@ nlohmann::json Outcome::to_json() const {
       {"what", audited.what},
       {"observer", audited.observer},
       {"delta", audited.delta},
-      {"claimed_epsilon", number(audited.claimed)},
-      {"proven_epsilon", number(audited.proven)},
+      {"claimed_epsilon", number_or_null(audited.claimed)},
+      {"proven_epsilon", number_or_null(audited.proven)},
       {"audited_epsilon", epsilon()},
       {"by_counting", bounds.epsilon},
       {"by_curve", audited.gaussian ? nlohmann::json(bounds.epsilon_by_curve(audited.delta)) : nlohmann::json(nullptr)},

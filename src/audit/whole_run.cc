@@ -2,6 +2,7 @@
 
 #include "audit/canary_score.h"
 #include "base/error.h"
+#include "base/json_number.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "federation/loop.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <limits>
 
 namespace sotto::audit {
@@ -57,18 +57,14 @@ class Watcher : public federation::RunSink {
   Progress progress_;
 };
 
-nlohmann::json number(double value) {
-  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
 }  // namespace
 
 nlohmann::json WholeRunOutcome::to_json() const {
   return {{"what", "whole run: mislabelled records, in or out by coins"},
           {"observer", "server"},
           {"delta", delta},
-          {"claimed_epsilon", number(claimed)},
-          {"proven_epsilon", number(proven)},
+          {"claimed_epsilon", number_or_null(claimed)},
+          {"proven_epsilon", number_or_null(proven)},
           {"audited_epsilon", bound.epsilon},
           {"canaries", canaries},
           {"guesses", bound.guesses.made},

@@ -25,7 +25,7 @@ struct BenchOptions {
   std::string encoder = "resnet50-minilm";
   int64_t classes = 10;
   int64_t batch = 32;
-  int64_t length = 8;
+  int64_t length = 16;
   int64_t rank = 8;
   int64_t repeats = 7;
   int threads = 1;

@@ -4,6 +4,7 @@
 #include "artifacts/privacy_section.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
+#include "base/json_number.h"
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -30,10 +31,6 @@ struct LedgerOptions {
   bool all = false;
   OutputOptions output;
 };
-
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
 
 std::string epsilon_text(const json& value) {
   return value.is_null() ? "∞" : fmt::format("{:.4g}", value.get<double>());
@@ -66,7 +63,8 @@ json clients_json(const OpenRun& run, const std::vector<privacy::Event>& events)
                 {"budget", run.spec.privacy ? json(run.spec.privacy->budget_of(client)) : json(nullptr)}};
     for (const char* observer : kObservers) {
       const privacy::Guarantee& guarantee = seen[observer][static_cast<size_t>(client)];
-      row[observer] = {{"claimed_epsilon", number(guarantee.claimed)}, {"proven_epsilon", number(guarantee.proven)}};
+      row[observer] = {{"claimed_epsilon", number_or_null(guarantee.claimed)},
+                       {"proven_epsilon", number_or_null(guarantee.proven)}};
     }
     clients.push_back(std::move(row));
   }
@@ -98,7 +96,7 @@ json over_time_json(const OpenRun& run, const std::vector<privacy::Event>& event
         const auto place = known.find(both);
         most = std::max(most, place != known.end() ? place->second : known[both] = both.proven(run.delta()));
       }
-      row[observer] = number(most);
+      row[observer] = number_or_null(most);
     }
     rounds.push_back(std::move(row));
   }

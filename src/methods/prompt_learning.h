@@ -20,7 +20,7 @@ namespace sotto::methods {
 
 struct PromptOptions {
   std::string encoder = "resnet50-minilm";
-  int64_t length = 8;           // b, vectors of a prompt
+  int64_t length = 16;          // b, vectors of a prompt
   bool start_as_words = true;   // the global prompt starts as "a photo of a …", otherwise as small random numbers
   double clip = 10.0;           // C_th
   bool clip_at_prompt = false;  // bound gradients by the prompts, not by the text features

@@ -1,6 +1,7 @@
 #include "report/budget_board.h"
 
 #include "base/error.h"
+#include "base/json_number.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,10 +19,6 @@ using privacy::Tally;
 
 // As the ledger's: ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
-
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
 
 // What each client's last round cost; of everyone's releases, the last round's count for all.
 class Prices {
@@ -104,8 +101,10 @@ json budget_board(const config::RunSpec& spec, const std::vector<Event>& events,
   for (size_t i = 0; i < spent.size(); ++i) {
     const auto client = static_cast<int64_t>(i);
     const double used = cost(spent[i]);
-    json row = {{"client", client},  {"spent", number(used)}, {"budget", nullptr}, {"left", nullptr},
-                {"rounds", nullptr}, {"more", false},         {"why", nullptr}};
+    json row = {{"client", client},  {"spent", number_or_null(used)},
+                {"budget", nullptr}, {"left", nullptr},
+                {"rounds", nullptr}, {"more", false},
+                {"why", nullptr}};
     const Tally unit = prices.of(client);
     if (!spec.privacy) {
       row["why"] = "the run has no budgets";

@@ -1,5 +1,6 @@
 #include "report/comparison.h"
 
+#include "base/json_number.h"
 #include "base/statistics.h"
 #include "base/text.h"
 
@@ -7,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -106,10 +106,6 @@ std::set<std::string> telling_keys(const std::vector<std::map<std::string, std::
   return telling;
 }
 
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
-
 // The largest of any client and seed; null once there is one without a finite ε, or none at all.
 json largest(const std::vector<json>& documents, const std::vector<size_t>& runs, const char* key) {
   double most = -1;
@@ -131,7 +127,7 @@ json metric_json(const Values& values) {
     metric["mean"].push_back(mine.empty() ? json(nullptr) : json(mean(mine)));
     metric["std"].push_back(mine.size() < 2 ? json(nullptr) : json(sample_std(mine)));
     json row = json::array();
-    for (const auto& theirs : values) row.push_back(number(mann_whitney_p(mine, theirs)));
+    for (const auto& theirs : values) row.push_back(number_or_null(mann_whitney_p(mine, theirs)));
     metric["p"].push_back(std::move(row));
   }
   return metric;

@@ -1,5 +1,7 @@
 #include "report/spending.h"
 
+#include "base/json_number.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -18,10 +20,6 @@ constexpr double kAnyDelta = 1e-5;
 constexpr size_t kMostPoints = 64;
 // A composition of sampled Gaussians takes a few milliseconds; all of them together should take seconds.
 constexpr size_t kMostCompositions = 2000;
-
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(nullptr);
-}
 
 std::vector<int64_t> rounds_of(const std::vector<Event>& events) {
   std::set<int64_t> rounds;
@@ -85,8 +83,8 @@ json curves_of(const config::RunSpec& spec, const std::vector<History>& all, Gua
                   {"proven", json::array()}};
     for (const Tally& tally : key.second) {
       const privacy::Guarantee guarantee = cache(tally, stated_delta(spec));
-      curve["claimed"].push_back(number(guarantee.claimed));
-      curve["proven"].push_back(number(guarantee.proven));
+      curve["claimed"].push_back(number_or_null(guarantee.claimed));
+      curve["proven"].push_back(number_or_null(guarantee.proven));
     }
     curves.push_back(std::move(curve));
   }
