@@ -56,7 +56,8 @@ config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given)
 std::vector<Job> plan_jobs(const SweepCommand& command, const config::SweepOptions& table,
                            const std::vector<Cell>& cells, const fs::path& folder) {
   std::vector<Job> jobs;
-  for (int64_t seed = 1; seed <= table.seeds; ++seed) {
+  const uint64_t first = load_spec(command.config).seed;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(table.seeds); ++seed) {
     for (size_t cell = 0; cell < cells.size(); ++cell) {
       std::vector<std::string> overrides = cells[cell].overrides;
       overrides.insert(overrides.end(), table.quick.begin(), table.quick.end());
@@ -220,7 +221,8 @@ void add_sweep(CLI::App& program) {
   command->add_option("--grid", options->table.grid, "KEY=V1,V2,… (repeatable: all combinations)")
       ->take_all()
       ->allow_extra_args(false);
-  command->add_option("--seeds", options->table.seeds, "Seeds 1 … N for every setting")->check(CLI::Range(1, 10000));
+  command->add_option("--seeds", options->table.seeds, "Seeds for every setting, from the config's on")
+      ->check(CLI::Range(1, 10000));
   command->add_option("--against", options->table.against,
                       "The row, or KEY=VALUE[,…] of the setting, that the others are tested against");
   command->add_option("--metric", options->table.metric,

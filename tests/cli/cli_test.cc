@@ -144,11 +144,12 @@ TEST_F(Program, SweepsCompareSkipAndSurvive) {
   const std::string command =
       "sweep config.toml --grid method.name=fedavg,local-only --seeds 3 --against method.name=local-only --out sweep "
       "--json "
-      "--set rounds=2";
+      "--set rounds=2 --set seed=7";
   const Result result = sotto(command);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json value = json::parse(result.out);
   ASSERT_EQ(value["cells"].size(), 2U);
+  EXPECT_EQ(value["cells"][0]["seeds"], json({7, 8, 9})) << "the config's and those behind it";
   EXPECT_EQ(value["cells"][0]["values"].size(), 3U);
   EXPECT_TRUE(value["cells"][0]["p_value"].is_number());
   EXPECT_TRUE(value["cells"][1]["p_value"].is_null());
