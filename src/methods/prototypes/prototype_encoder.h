@@ -1,0 +1,35 @@
+// Encoders of prototype methods: what each kind of client has, and how one is trained without showing a record.
+#pragma once
+
+#include "methods/local_trainer.h"
+#include "methods/prototypes/prototype_member.h"
+#include "methods/prototypes/prototype_model.h"
+#include "privacy/dpsgd/noisy_descent.h"
+
+#include <vector>
+
+namespace sotto::methods {
+
+// What an encoder's training is called in the ledger.
+inline constexpr const char* kEncoder = "encoder";
+
+// How many kinds of client there are, and what each kind's model is.
+std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const PrototypeMember& member);
+
+// All parts of an encoder as they come out of training on public records: nothing of it is private.
+NamedTensors publicly_trained(const MethodContext& context, const PrototypeModelOptions& model,
+                              const PrototypeOptions& options);
+
+// An encoder that is trained with DP-SGD; every client has one of its own.
+struct NoisyEncoder {
+  NoisyEncoder(const MethodContext& context, const PrototypeModelOptions& options);
+
+  LocalTrainer trainer;
+  privacy::NoisyDescent descent;
+  NamedTensors initial;
+};
+
+privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const PrototypeOptions& options,
+                                  const PrototypeRelease& release, const ClientFacts& client);
+
+}  // namespace sotto::methods

@@ -1,0 +1,74 @@
+#include "methods/prototypes/prototype_member.h"
+
+#include "base/error.h"
+#include "methods/options.h"
+
+#include <ATen/ATen.h>
+
+namespace sotto::methods {
+
+PrototypeOptions read_prototype_options(config::Section& section) {
+  PrototypeOptions o;
+  o.release = read_release_options(section);
+  o.width = section.integer("width", o.width, config::at_least(1));
+  o.head = section.integers("head", o.head, config::at_least(1));
+  o.heads = section.one_of("heads", o.heads, {"same", "four"});
+  o.dcr = section.boolean("dcr", o.dcr);
+  o.gamma = section.number("gamma", o.gamma, config::kPositive);
+  o.beta = section.number("beta", o.beta, {.low = 0.0, .high = 1.0, .high_excluded = true});
+  o.tau = section.number("tau", o.tau, config::kPositive);
+  o.distill = section.number("distill", o.distill, config::kNonNegative);
+  o.anchors = section.integer("anchors", o.anchors, config::between(1, 64));
+  o.cluster_rate = section.number("cluster_rate", o.cluster_rate, {.low = 0.0, .high = 1.0, .low_excluded = true});
+  o.shrink = section.boolean("shrink", o.shrink);
+  o.normalise = section.boolean("normalise", o.normalise);
+  o.prior = section.boolean("prior", o.prior);
+  o.own_centre = section.boolean("own_centre", o.own_centre);
+  o.diagnostics = section.boolean("diagnostics", o.diagnostics);
+  o.encoder = section.one_of("encoder", o.encoder, {"frozen", "dp-sgd", "public"});
+  const double share =
+      section.number("encoder_share", 0.5, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  if (o.encoder == "dp-sgd") o.release.encoder_share = share;
+  o.encoder_clip = section.number("encoder_clip", o.encoder_clip, config::kPositive);
+  o.public_data = section.text("public_data", "");
+  o.public_epochs = section.integer("public_epochs", o.public_epochs, config::at_least(1));
+  return o;
+}
+
+PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read) {
+  PrototypeMember member;
+  options_of(spec, [&](config::Section& section) {
+    member.options = read_prototype_options(section);
+    member.framework = read(section);
+    return 0;
+  });
+  member.printed = spec.variant == "paper";
+  const PrototypeOptions& o = member.options;
+  if (o.encoder != "frozen" && (member.printed || !o.release.noisy())) {
+    fail_user(
+        "method.encoder: the printed encoder is trained without noise, and so is one whose releases have none; leave "
+        "it out");
+  }
+  if (o.encoder == "dp-sgd" && o.release.centre) {
+    fail_user("method.centre: the encoder that is trained with noise moves; leave one of them out");
+  }
+  if (o.encoder == "public" && o.public_data.empty()) {
+    fail_user(
+        "method.public_data: encoder = \"public\" needs the name of a public dataset, as `sotto data list` knows it");
+  }
+  if (member.printed && member.options.shrink) {
+    fail_user("method.shrink: the paper's server does not know the noise; leave it out, or set variant = \"sound\"");
+  }
+  return member;
+}
+
+PrototypeRelease release_of(const MethodContext& context, const PrototypeMember& member) {
+  return {context, member.options.release, member.shape(context), member.clusters()};
+}
+
+at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed) {
+  RandomStream stream(seed, "public-anchors");
+  return at::empty({shape.anchors, shape.width}).normal_(0, 1, stream.torch_generator());
+}
+
+}  // namespace sotto::methods

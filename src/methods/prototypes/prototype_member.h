@@ -1,0 +1,63 @@
+// A member of the prototype family under its config: a framework, a release and plug-ins.
+#pragma once
+
+#include "methods/prototypes/framework.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sotto::methods {
+
+// Tensors of a broadcast besides the framework's own.
+inline constexpr const char* kAnchors = "anchors";
+inline constexpr const char* kCentre = "centre";
+
+struct PrototypeOptions {
+  ReleaseOptions release;
+  int64_t width = 512;
+  std::vector<int64_t> head = {512};
+  std::string heads = "same";  // same, or HtC4's four in turn
+  bool dcr = false;
+  double gamma = 0.05;
+  double beta = 0.999;
+  double tau = 4.0;
+  double distill = 0.05;  // λ₁
+  int64_t anchors = 2;
+  double cluster_rate = 0.1;
+  bool shrink = false;
+  bool normalise = false;   // features are scaled to length R, wherever they are used
+  bool prior = false;       // the head corrects a nearest-prototype classifier
+  bool own_centre = false;  // a client's head sees features around the client's own mean
+  bool diagnostics = false;
+  std::string encoder = "frozen";  // sound: frozen, dp-sgd, public
+  double encoder_clip = 1.0;
+  std::string public_data;
+  int64_t public_epochs = 10;
+};
+
+PrototypeOptions read_prototype_options(config::Section& section);
+
+// Options, the framework they belong to, and whether all is as printed.
+struct PrototypeMember {
+  PrototypeOptions options;
+  std::unique_ptr<Framework> framework;
+  bool printed = false;
+
+  bool clusters() const { return framework->local() != LocalPrototypes::kMeans; }
+
+  // Sound cells beyond one per class belong to frameworks that cluster.
+  PrototypeShape shape(const MethodContext& context) const {
+    return {options.width, context.data.dataset.classes(), clusters() && !printed ? options.anchors : 1};
+  }
+};
+
+// Reads and checks what a config says of the method.
+PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read);
+
+PrototypeRelease release_of(const MethodContext& context, const PrototypeMember& member);
+
+// The directions that a class's records are parted by before there are global prototypes: [anchors, d].
+at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed);
+
+}  // namespace sotto::methods
