@@ -12,7 +12,7 @@ class Prompt : public Program {
     write_file_atomically(folder_ / "grey.jpg", test::jpeg_bytes(9, 40, {90}));
     write("prompt.toml", "rounds = 2", "",
           "[federation]\nlr = 0.01\n[privacy]\nepsilon = 4.0\ndelta = 1e-3\nadjacency = \"replace\"\n[method]\nname = "
-          "\"dp-fpl\"\nencoder = \"tiny\"\nrank = 2\n");
+          "\"dp-fpl\"\nencoder = \"tiny\"\nlength = 8\nrank = 2\n");
   }
 };
 
