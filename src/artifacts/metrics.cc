@@ -13,8 +13,9 @@ using nlohmann::json;
 json spread_json(const federation::Evaluation& evaluation, double ClientScore::*score) {
   const federation::Spread spread = evaluation.over(score);
   json per_client = json::object();
-  for (const auto& client : evaluation.clients)
+  for (const auto& client : evaluation.clients) {
     per_client[std::to_string(client.client)] = number_or_null(client.*score);
+  }
   return {{"mean", number_or_null(spread.mean)},
           {"std", number_or_null(spread.std)},
           {"worst", number_or_null(spread.worst)},

@@ -8,7 +8,6 @@
 #include <chrono>
 
 namespace sotto::audit {
-namespace {}  // namespace
 
 std::string to_text(Verdict verdict) {
   switch (verdict) {
