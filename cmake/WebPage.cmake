@@ -20,6 +20,6 @@ function(sotto_web_page output)
     COMMAND ${SOTTO_NODE} ${web}/bundle.mjs ${built}
     DEPENDS ${built}/packages.stamp ${web}/bundle.mjs ${sources}
     COMMENT "Bundling the page" VERBATIM)
-  set_source_files_properties(${built}/page_shell.cc PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${built}/page_shell.cc PROPERTIES COMPILE_OPTIONS -Wno-overlength-strings SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   set(${output} ${built}/page_shell.cc PARENT_SCOPE)
 endfunction()

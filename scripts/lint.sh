@@ -13,7 +13,7 @@ fi
 rm -f /tmp/sotto-format.$$
 
 # A folder may include itself and the folders before it.
-order=(base config data models privacy methods federation audit artifacts report attacks cli)
+mapfile -t order < <(grep '^[a-z]' src/folders.txt)
 declare -A rank
 for i in "${!order[@]}"; do rank[${order[$i]}]=$i; done
 while IFS=: read -r file _ line; do

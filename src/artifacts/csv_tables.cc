@@ -142,7 +142,7 @@ CsvTable ledger_csv(const RunReader& run) {
   for (const privacy::Event& event : ledger_of(run).events()) {
     ++table.rows;
     table.text += line({std::to_string(event.round), std::to_string(event.client), event.observer, event.what,
-                        event.mechanism, event.why_unproven, cell(event.noise), cell(event.sensitivity),
+                        event.mechanism, event.why_unproven, cell(event.noise_scale), cell(event.sensitivity),
                         cell(event.sampling_rate), std::to_string(event.steps), cell(event.slack), event.claim.by,
                         cell(event.claim.multiplier), std::to_string(event.claim.steps), cell(event.claim.epsilon),
                         std::string(privacy::to_text(event.neighbours.adjacency)),

@@ -52,7 +52,7 @@ json to_json(const federation::RoundRecord& record) {
                 {"uploads", record.uploads},
                 {"samples", record.samples},
                 {"upload_bytes", record.upload_bytes},
-                {"noise", number_or_null(record.noise)},
+                {"noise", number_or_null(record.noise_norm)},
                 {"seconds", record.seconds},
                 {"evaluation_seconds", record.evaluation_seconds},
                 {"diverged", record.diverged},

@@ -1,7 +1,7 @@
 // Rounds as lines of metrics.jsonl.
 #pragma once
 
-#include "federation/loop.h"
+#include "federation/federation.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
+#include "io/safetensors.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -106,7 +106,7 @@ std::optional<federation::Checkpoint> RunReader::last_checkpoint(const std::stri
     }
   }
   if (newest.empty()) return std::nullopt;
-  const SafeTensors file = read_safetensors(newest);
+  const io::SafeTensors file = io::read_safetensors(newest);
   if (!file.metadata.contains("round") || !file.metadata.contains("config_hash") ||
       file.metadata.at("config_hash") != config_hash) {
     fail_user("{} belongs to a different config; use another --out", newest.string());
@@ -168,8 +168,8 @@ void RunDirectory::drop_rounds_after(int64_t round) const {
 void RunDirectory::upload(int64_t round, int64_t client, const privacy::Upload& upload) {
   const fs::path folder = folder_ / "uploads" / fmt::format("round_{:06}", round);
   make_folder(folder);
-  write_safetensors(folder / fmt::format("client_{:06}.safetensors", client),
-                    {.tensors = upload.values(), .metadata = {{"config_hash", spec_.hash()}}});
+  io::write_safetensors(folder / fmt::format("client_{:06}.safetensors", client),
+                        {.tensors = upload.values(), .metadata = {{"config_hash", spec_.hash()}}});
 }
 
 void RunDirectory::round(const federation::RoundRecord& record) {
@@ -177,12 +177,12 @@ void RunDirectory::round(const federation::RoundRecord& record) {
 }
 
 void RunDirectory::checkpoint(const federation::Checkpoint& checkpoint) {
-  SafeTensors file;
+  io::SafeTensors file;
   add_prefixed(file.tensors, checkpoint.broadcast.values, kBroadcastPrefix);
   add_prefixed(file.tensors, checkpoint.server_state, kServerPrefix);
   file.metadata = {{"round", std::to_string(checkpoint.round)}, {"config_hash", spec_.hash()}};
   const fs::path path = checkpoint_path(folder_, checkpoint.round);
-  write_safetensors(path, file);
+  io::write_safetensors(path, file);
   for (const auto& entry : fs::directory_iterator(folder_ / "checkpoints")) {
     if (entry.path() != path) fs::remove(entry.path());
   }

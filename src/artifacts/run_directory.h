@@ -12,7 +12,7 @@
 //   lock                     held by the process that writes here
 #pragma once
 
-#include "federation/loop.h"
+#include "federation/federation.h"
 
 #include <nlohmann/json.hpp>
 
@@ -45,16 +45,18 @@ class RunReader {
 };
 
 // Writing side. Nothing exists on disk before the constructor, which creates the folder with its config in one step.
-class RunDirectory : public federation::RunSink {
+class RunDirectory {
  public:
   // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash,
   // and another process must not be writing to it.
   RunDirectory(std::filesystem::path folder, const config::RunSpec& spec, bool resume);
-  ~RunDirectory() override;
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
 
-  void upload(int64_t round, int64_t client, const privacy::Upload& upload) override;
-  void round(const federation::RoundRecord& record) override;
-  void checkpoint(const federation::Checkpoint& checkpoint) override;
+  void upload(int64_t round, int64_t client, const privacy::Upload& upload);
+  void round(const federation::RoundRecord& record);
+  void checkpoint(const federation::Checkpoint& checkpoint);
 
   std::filesystem::path state_folder() const;
   std::filesystem::path ledger_file() const;

@@ -2,7 +2,7 @@
 
 #include "artifacts/privacy_section.h"
 #include "base/json_number.h"
-#include "federation/loop.h"
+#include "federation/federation.h"
 #include "methods/catalogue.h"
 
 namespace sotto::artifacts {

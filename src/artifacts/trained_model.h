@@ -25,6 +25,8 @@ class TrainedModel {
   int64_t round() const { return round_; }
 
  private:
+  TrainedModel(const std::filesystem::path& run_folder, const config::RunSpec& spec, std::optional<int64_t> client);
+
   federation::Setup setup_;
   std::unique_ptr<methods::ClientMethod> method_;
   int64_t round_ = 0;

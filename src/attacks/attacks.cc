@@ -12,7 +12,7 @@
 #include "base/json_number.h"
 #include "base/text.h"
 #include "data/record_ops.h"
-#include "methods/local_trainer.h"
+#include "methods/parts/local_trainer.h"
 #include "models/flat.h"
 #include "privacy/ledger.h"
 #include "report/png.h"
@@ -50,7 +50,7 @@ json scored(ByShadows kind, const Shadows& shadows, const at::Tensor& target, co
 json by_shadows(ByShadows kind, const Target& target, const AttackOptions& options) {
   const federation::Setup& setup = target.setup();
   std::optional<int64_t> client = options.client;
-  if (!client && !setup.method->global(setup.spec)) client = 0;
+  if (!client && !setup.method().global(setup.spec())) client = 0;
   const Membership membership = members_and_others(setup, client, options.records, options.seed);
   const auto shadows_of = [&](const federation::Setup& trained_as, const char* file) {
     return train_shadows(trained_as, membership.records,
@@ -63,10 +63,10 @@ json by_shadows(ByShadows kind, const Target& target, const AttackOptions& optio
                        membership, options.seed);
   result["client"] = client ? json(*client) : json(nullptr);
   result["shadows"] = options.shadows;
-  if (!setup.spec.privacy) return result;
+  if (!setup.spec().privacy) return result;
   const auto plain = without_privacy(setup);
-  result["baseline"] = scored(kind, shadows_of(*plain, "shadows-without-privacy.safetensors"),
-                              predict_all(*model_after_running(*plain, client, options.threads), membership.records),
+  result["baseline"] = scored(kind, shadows_of(plain, "shadows-without-privacy.safetensors"),
+                              predict_all(*model_after_running(plain, client, options.threads), membership.records),
                               membership, options.seed);
   return result;
 }
@@ -112,8 +112,8 @@ Extractor extractor_or(const AttackOptions& options, Extractor own) {
 }
 
 void require_a_model(const federation::Setup& setup) {
-  if (!setup.method->uses_model) {
-    fail_user("attack: '{}' trains no model that sees records; lira and shadow attack it", setup.spec.method);
+  if (!setup.method().uses_model) {
+    fail_user("attack: '{}' trains no model that sees records; lira and shadow attack it", setup.spec().method);
   }
 }
 
@@ -127,8 +127,8 @@ double distance(const Extractor& extractor, const at::Tensor& real, const at::Te
 
 // The model as it was sent out in the first round.
 std::shared_ptr<models::Model> first_model(const federation::Setup& setup) {
-  auto model = methods::initial_model(setup.context());
-  const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+  auto model = methods::initial_model(setup.public_context());
+  const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
   for (auto& [name, value] : model->shared_parameters()) {
     if (const at::Tensor sent = find_tensor(broadcast.values, name); sent.defined()) value.detach().copy_(sent);
   }
@@ -158,12 +158,12 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
             const std::string& pictures_named) {
   const federation::Setup& setup = target.setup();
   const auto model = first_model(setup);
-  const int64_t steps = setup.spec.federation.local_epochs *
-                        ((shard.size() + setup.spec.federation.batch - 1) / setup.spec.federation.batch);
+  const int64_t steps = setup.spec().federation.local_epochs *
+                        ((shard.size() + setup.spec().federation.batch - 1) / setup.spec().federation.batch);
   const at::Tensor gradient = audit::movement(upload, model->shared_parameters()) /
-                              (-setup.spec.federation.lr * static_cast<double>(std::max<int64_t>(steps, 1)));
+                              (-setup.spec().federation.lr * static_cast<double>(std::max<int64_t>(steps, 1)));
   data::Batch truth;
-  data::gather(setup.data.dataset.train, shard.train.contiguous(), truth);
+  data::gather(setup.dataset().train, shard.train.contiguous(), truth);
   const int64_t count = std::min(shard.size(), kInvertedRecords);
   const bool pictures = are_pictures(truth.x);
   const Inverted found = invert_gradient(
@@ -212,16 +212,16 @@ json gradient_inversion(const Target& target, const AttackOptions& options) {
   require_a_model(setup);
   if (options.round > 1) fail_user("--round {}: only the model that round 1 started from is known", options.round);
   const int64_t client = options.client.value_or(0);
-  const data::Shard shard = setup.partition->shard(client);
+  const data::Shard shard = setup.partition().shard(client);
   json result = invert(target, target.upload(1, client), shard, options, "gradient-inversion");
   result["client"] = client;
-  if (!setup.spec.privacy) return result;
+  if (!setup.spec().privacy) return result;
   const auto plain = without_privacy(setup);
   privacy::Ledger ledger;
   privacy::PrivateState state;
-  const auto method = plain->method->make_client(plain->context());
-  const auto upload = method->step(plain->method->make_server(plain->context())->open(), shard, state,
-                                   {setup.spec.seed, {.ledger = ledger, .round = 1, .client = client}});
+  const auto method = plain.method().make_client(plain.client_context());
+  const auto upload = method->step(plain.method().make_server(plain.public_context())->open(), shard, state,
+                                   {setup.spec().seed, {.ledger = ledger, .round = 1, .client = client}});
   if (!upload.upload) fail_user("attack: without privacy client {} diverges in round 1", client);
   result["baseline"] = invert(target, upload.upload->values(), shard, options, "gradient-inversion-without-privacy");
   result["baseline"].erase("reconstructions");
@@ -251,7 +251,7 @@ json prototype_membership(const Target& target, const AttackOptions& options) {
   };
   json result = measure(prototypes_of(target, client, options.round));
   result["client"] = client;
-  if (setup.spec.privacy) {
+  if (setup.spec().privacy) {
     result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads));
   }
   return result;
@@ -261,12 +261,12 @@ json hijacking(const Target& target, const AttackOptions& options) {
   const int64_t client = options.client.value_or(0);
   const federation::Setup& setup = target.setup();
   const at::Tensor own =
-      all_of(data::select_records(setup.data.dataset.train, setup.partition->shard(client).train.contiguous()));
+      all_of(data::select_records(setup.dataset().train, setup.partition().shard(client).train.contiguous()));
   std::string compared_by;
   const auto measure = [&](const PrototypeTarget& held, const char* grid) {
     const Extractor extractor = extractor_or(options, {"the features that prototypes are made of", held.features});
     compared_by = extractor.name;
-    const Inverted found = hijack_features(*held.encoder, held.table.values, setup.data.task.record_shape,
+    const Inverted found = hijack_features(*held.encoder, held.table.values, setup.data().task.record_shape,
                                            {.descent = descent_of(options),
                                             .steps = options.steps,
                                             .lr = 0.05,
@@ -284,7 +284,7 @@ json hijacking(const Target& target, const AttackOptions& options) {
   };
   json result = measure(prototypes_of(target, client, options.round), "hijacking-grid.png");
   result["client"] = client;
-  if (setup.spec.privacy) {
+  if (setup.spec().privacy) {
     result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads),
                                  "hijacking-without-privacy-grid.png");
   }
@@ -295,7 +295,7 @@ json hijacking(const Target& target, const AttackOptions& options) {
 // ---- GAN reconstruction ----
 
 std::shared_ptr<models::Model> model_with(const federation::Setup& setup, const NamedTensors& weights) {
-  auto model = methods::initial_model(setup.context());
+  auto model = methods::initial_model(setup.public_context());
   for (auto& [name, value] : model->state()) {
     if (const at::Tensor known = find_tensor(weights, name); known.defined()) value.detach().copy_(known);
   }
@@ -306,13 +306,13 @@ std::shared_ptr<models::Model> model_with(const federation::Setup& setup, const 
 json gan(const Target& target, const AttackOptions& options) {
   const federation::Setup& setup = target.setup();
   require_a_model(setup);
-  const int64_t client = options.client.value_or(setup.spec.data.clients - 1);
-  const int64_t classes = setup.data.task.classes;
+  const int64_t client = options.client.value_or(setup.spec().data.clients - 1);
+  const int64_t classes = setup.data().task.classes;
   data::Batch own;
-  data::gather(setup.data.dataset.train, setup.partition->shard(client).train.contiguous(), own);
+  data::gather(setup.dataset().train, setup.partition().shard(client).train.contiguous(), own);
   if (own.x.size(0) == 0) fail_user("attack: client {} holds no records to train a generator with", client);
   const auto plain = without_privacy(setup);
-  const auto clear = model_with(setup, model_after_running(*plain, std::nullopt, options.threads)->selected_weights());
+  const auto clear = model_with(setup, model_after_running(plain, std::nullopt, options.threads)->selected_weights());
   clear->eval();
   const Extractor extractor =
       extractor_or(options, {"the model of the same federation without privacy", [&](const at::Tensor& x) {
@@ -380,7 +380,7 @@ const AttackEntry& find_attack(const std::string& name) {
 
 json attack(const Target& target, const std::string& name, const AttackOptions& options) {
   const AttackEntry& entry = find_attack(name);
-  const int64_t clients = target.setup().spec.data.clients;
+  const int64_t clients = target.setup().spec().data.clients;
   if (options.client && (*options.client < 0 || *options.client >= clients)) {
     fail_user("--client {}: there are clients 0 to {}", *options.client, clients - 1);
   }

@@ -5,8 +5,11 @@
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/random.h"
-#include "base/safetensors.h"
+#include "data/record_ops.h"
+#include "federation/state_store.h"
+#include "io/safetensors.h"
 #include "privacy/ledger.h"
+#include "transport/simulation.h"
 
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>
@@ -22,39 +25,38 @@ constexpr double kAttackRate = 0.01;
 constexpr double kLeastVariance = 1e-4;
 
 // A federation of one client that holds `rows` of the records: the logits of its model for all of them.
-at::Tensor train_shadow(const federation::Setup& setup, const models::TaskData& data, const at::Tensor& rows,
+at::Tensor train_shadow(const federation::Setup& setup, const data::Records& records, const at::Tensor& rows,
                         uint64_t seed) {
-  const std::vector<int32_t> participations(setup.participations.size(), static_cast<int32_t>(setup.spec.rounds));
-  const methods::MethodContext context{setup.spec, data, participations, [&] { return rows.size(0); }};
-  const auto server = setup.method->make_server(context);
-  const auto client = setup.method->make_client(context);
+  config::RunSpec spec = setup.spec();
+  spec.seed = seed;
+  spec.data.clients = 1;
+  spec.data.partition = "iid";
+  spec.data.train_fraction = 1;
+  spec.federation.cohort = 0;
+  spec.federation.eval_every = spec.rounds;
+  auto data = std::make_shared<models::TaskData>(setup.data());
+  data->dataset.train = data::select_records(records, rows);
+  data->dataset.test = records;
+  const federation::Setup shadow(spec, std::move(data));
   privacy::Ledger ledger;
-  privacy::PrivateState state;
-  const data::Shard shard{.train = rows, .test = at::empty({0}, at::kLong)};
-  const std::vector<int64_t> cohort = {0};
-  methods::Broadcast broadcast = server->open();
-  for (int64_t round = 1; round <= setup.spec.rounds; ++round) {
-    privacy::ReleaseContext release{.ledger = ledger, .round = round, .client = 0, .seed = seed};
-    release.participations = setup.spec.rounds;
-    release.participation = round;
-    auto result = client->step(broadcast, shard, state, {seed, release});
-    if (result.upload) server->accept(*result.upload);
-    release.client = privacy::kEveryone;
-    broadcast = server->aggregate({release, cohort});
+  const auto states = federation::make_memory_store({});
+  transport::Simulation simulation(shadow, *states, ledger);
+  while (simulation.next_round()) {
   }
-  client->select(broadcast, state);
-  return predict_all(*client, data.dataset.train);
+  const auto client = shadow.method().make_client(shadow.client_context());
+  client->select(simulation.broadcast(), states->get(0));
+  return predict_all(*client, records);
 }
 
 std::string fingerprint(const federation::Setup& setup, const data::Records& records, const ShadowOptions& options) {
   const at::Tensor bytes = records.x.contiguous();
   const std::string_view content(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes());
-  return sha256(fmt::format("{} {} {} {}", setup.spec.hash(), sha256(content), options.shadows, options.seed));
+  return sha256(fmt::format("{} {} {} {}", setup.spec().hash(), sha256(content), options.shadows, options.seed));
 }
 
 std::optional<Shadows> cached(const ShadowOptions& options, const std::string& key) {
   if (options.cache.empty() || !fs::exists(options.cache)) return std::nullopt;
-  const SafeTensors file = read_safetensors(options.cache);
+  const io::SafeTensors file = io::read_safetensors(options.cache);
   const auto found = file.metadata.find("key");
   if (found == file.metadata.end() || found->second != key) return std::nullopt;
   return Shadows{find_tensor(file.tensors, "logits").clone(), find_tensor(file.tensors, "held").clone()};
@@ -94,8 +96,6 @@ Scores by_membership(const at::Tensor& scores, int64_t members) {
 Shadows train_shadows(const federation::Setup& setup, const data::Records& records, const ShadowOptions& options) {
   const std::string key = fingerprint(setup, records, options);
   if (auto known = cached(options, key)) return *known;
-  models::TaskData data = setup.data;
-  data.dataset.train = records;
   const int64_t count = records.size();
   Shadows shadows;
   shadows.held = at::zeros({options.shadows, count}, at::kBool);
@@ -110,16 +110,16 @@ Shadows train_shadows(const federation::Setup& setup, const data::Records& recor
       [&](int64_t s, int) {
         const at::Tensor rows = shadows.held[s].nonzero().squeeze(1).contiguous();
         logits[static_cast<size_t>(s)] =
-            train_shadow(setup, data, rows, options.seed * 1000003 + static_cast<uint64_t>(s)).to(at::kFloat);
+            train_shadow(setup, records, rows, options.seed * 1000003 + static_cast<uint64_t>(s)).to(at::kFloat);
       },
       [&](int64_t) { progress.advance(); });
   shadows.logits = at::stack(logits);
   if (!options.cache.empty()) {
-    SafeTensors file;
+    io::SafeTensors file;
     file.tensors.push_back({"logits", shadows.logits});
     file.tensors.push_back({"held", shadows.held});
     file.metadata["key"] = key;
-    write_safetensors(options.cache, file);
+    io::write_safetensors(options.cache, file);
   }
   return shadows;
 }

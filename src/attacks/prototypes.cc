@@ -16,11 +16,11 @@ namespace {
 
 // Whether prototypes come from encoders that clients have trained.
 bool trained_encoder(const federation::Setup& setup) {
-  return setup.spec.variant == "paper";
+  return setup.spec().variant == "paper";
 }
 
 int64_t round_of(const federation::Setup& setup, int64_t asked) {
-  const int64_t known = trained_encoder(setup) ? setup.spec.rounds : 1;
+  const int64_t known = trained_encoder(setup) ? setup.spec().rounds : 1;
   if (asked != 0 && trained_encoder(setup) && asked != known) {
     fail_user("--round {}: the encoder is known as it was after the last round, {}", asked, known);
   }
@@ -31,7 +31,7 @@ int64_t round_of(const federation::Setup& setup, int64_t asked) {
 std::shared_ptr<models::Model> encoder_with(const federation::Setup& setup, const NamedTensors& weights, int64_t width,
                                             int64_t client) {
   methods::PrototypeModelOptions options;
-  options.encoder = setup.spec.model;
+  options.encoder = setup.spec().model;
   options.width = width;
   options.hidden.clear();
   for (size_t layer = 1;; ++layer) {
@@ -41,12 +41,12 @@ std::shared_ptr<models::Model> encoder_with(const federation::Setup& setup, cons
   }
   options.trained_projection = find_tensor(weights, "projection.weight").defined();
   options.prior = find_tensor(weights, "prior_scale").defined();
-  if (const auto& blocks = setup.data.feature_blocks; blocks.size() > 1) {
+  if (const auto& blocks = setup.data().feature_blocks; blocks.size() > 1) {
     const auto own = static_cast<size_t>(client) % blocks.size();
     for (size_t b = 0; b < own; ++b) options.first_column += blocks[b];
     options.columns = blocks[own];
   }
-  auto model = std::make_shared<methods::PrototypeModel>(options, setup.data.task, setup.spec.seed);
+  auto model = std::make_shared<methods::PrototypeModel>(options, setup.data().task, setup.spec().seed);
   for (auto& [name, value] : model->state()) {
     if (const at::Tensor known = find_tensor(weights, name); known.defined()) value.detach().copy_(known);
   }
@@ -56,8 +56,8 @@ std::shared_ptr<models::Model> encoder_with(const federation::Setup& setup, cons
 
 void check(const federation::Setup& setup, const PrototypeTarget& found, int64_t client) {
   data::Batch batch;
-  const at::Tensor rows = setup.partition->shard(client).train.contiguous();
-  data::gather(setup.data.dataset.train, rows.narrow(0, 0, std::min<int64_t>(rows.size(0), 4)), batch);
+  const at::Tensor rows = setup.partition().shard(client).train.contiguous();
+  data::gather(setup.dataset().train, rows.narrow(0, 0, std::min<int64_t>(rows.size(0), 4)), batch);
   const at::NoGradGuard no_gradient;
   if (!at::allclose(found.encoder->features(batch.x), found.features(batch.x), 1e-3, 1e-4)) {
     fail_user(
@@ -67,11 +67,11 @@ void check(const federation::Setup& setup, const PrototypeTarget& found, int64_t
 }
 
 PrototypeTable table_in(const federation::Setup& setup, const NamedTensors& upload, int64_t round) {
-  if (nlohmann::json::parse(setup.spec.method_options).value("encoder", "") == "dp-sgd") {
+  if (nlohmann::json::parse(setup.spec().method_options).value("encoder", "") == "dp-sgd") {
     fail_user("attack: with method.encoder = \"dp-sgd\" nobody but the client has its encoder");
   }
-  PrototypeTable table = prototypes_in(upload, setup.data.task.classes);
-  if (!table.values.defined()) fail_user("attack: '{}' uploads no prototypes in round {}", setup.spec.method, round);
+  PrototypeTable table = prototypes_in(upload, setup.data().task.classes);
+  if (!table.values.defined()) fail_user("attack: '{}' uploads no prototypes in round {}", setup.spec().method, round);
   return table;
 }
 
@@ -115,7 +115,7 @@ PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t aske
   if (trained_encoder(setup)) {
     found.features = [trained](const at::Tensor& x) { return trained->features(x); };
   } else {
-    const std::shared_ptr<methods::ClientMethod> untouched = setup.method->make_client(setup.context());
+    const std::shared_ptr<methods::ClientMethod> untouched = setup.method().make_client(setup.client_context());
     untouched->select(target.last_broadcast(), {});
     found.features = [untouched](const at::Tensor& x) { return untouched->features(x); };
     weights = clone(untouched->selected_weights());
@@ -127,22 +127,22 @@ PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t aske
 
 PrototypeTarget prototypes_without_privacy(const Target& target, int64_t client, int64_t asked, int threads) {
   const auto setup = without_privacy(target.setup());
-  const int64_t round = round_of(*setup, asked);
-  const Rerun last = rerun(*setup, client, round, threads);
+  const int64_t round = round_of(setup, asked);
+  const Rerun last = rerun(setup, client, round, threads);
   PrototypeTarget found;
-  found.table = table_in(*setup, last.upload, round);
+  found.table = table_in(setup, last.upload, round);
   const auto selected = [&](const privacy::PrivateState& state) {
-    std::shared_ptr<methods::ClientMethod> method = setup->method->make_client(setup->context());
+    std::shared_ptr<methods::ClientMethod> method = setup.method().make_client(setup.client_context());
     method->select(last.broadcast, state);
     return method;
   };
   const auto trained = selected(last.state);
-  const auto source = trained_encoder(*setup) ? trained : selected({});
+  const auto source = trained_encoder(setup) ? trained : selected({});
   // The method looks at the setup for as long as it lives.
   found.predict = [setup, trained](const at::Tensor& x) { return trained->predict(x); };
   found.features = [setup, source](const at::Tensor& x) { return source->features(x); };
-  found.encoder = encoder_with(*setup, source->selected_weights(), found.table.values.size(1), client);
-  check(*setup, found, client);
+  found.encoder = encoder_with(setup, source->selected_weights(), found.table.values.size(1), client);
+  check(setup, found, client);
   return found;
 }
 

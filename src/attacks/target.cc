@@ -3,12 +3,12 @@
 #include "artifacts/trained_model.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "base/safetensors.h"
 #include "config/load.h"
 #include "data/record_ops.h"
-#include "federation/loop.h"
 #include "federation/state_store.h"
+#include "io/safetensors.h"
 #include "methods/catalogue.h"
+#include "transport/simulation.h"
 
 #include <ATen/ATen.h>
 
@@ -22,24 +22,6 @@ namespace {
 
 constexpr int64_t kBatch = 256;
 
-class LastWords : public federation::RunSink {
- public:
-  LastWords(int64_t round, int64_t client) : round_(round), client_(client) {}
-
-  void upload(int64_t round, int64_t client, const privacy::Upload& upload) override {
-    if (round == round_ && client == client_) found.upload = clone(upload.values());
-  }
-  void round(const federation::RoundRecord&) override {}
-  void checkpoint(const federation::Checkpoint& point) override {
-    found.broadcast = {point.broadcast.round, clone(point.broadcast.values)};
-  }
-
-  Rerun found;
-
- private:
-  int64_t round_, client_;
-};
-
 at::Tensor predict_with(const std::function<at::Tensor(const at::Tensor&)>& predict, const data::Records& records) {
   std::vector<at::Tensor> parts;
   data::Batch batch;
@@ -51,15 +33,18 @@ at::Tensor predict_with(const std::function<at::Tensor(const at::Tensor&)>& pred
 }
 
 // Some methods have no form without privacy, or none with these options.
-bool runs_in_the_clear(const federation::Setup& setup) {
+std::optional<federation::Setup> in_the_clear(const federation::Setup& setup, const config::RunSpec& spec) {
   try {
-    const methods::ReleasePlan plan = setup.plan_for(0);
-    return !plan.empty() && std::all_of(plan.begin(), plan.end(), [](const methods::PlannedRelease& release) {
-      return release.event.mechanism == privacy::kClearMechanism;
+    federation::Setup plain = setup.with(spec);
+    const methods::ReleasePlan plan = plain.plan_for(0);
+    const bool clear = std::all_of(plan.begin(), plan.end(), [](const privacy::Channel& channel) {
+      return channel.terms().mechanism == privacy::kClearMechanism;
     });
+    if (clear && !plan.empty()) return plain;
   } catch (const UserError&) {
-    return false;
+    // It has no such form.
   }
+  return std::nullopt;
 }
 
 std::vector<int64_t> sample(const std::vector<int64_t>& rows, int64_t count, RandomStream& stream) {
@@ -78,7 +63,7 @@ void append(std::vector<int64_t>& rows, const at::Tensor& more) {
 
 Target::Target(const std::filesystem::path& run_folder) : folder_(run_folder) {
   const artifacts::RunReader reader(run_folder);
-  setup_ = std::make_shared<const federation::Setup>(federation::prepare(config::parse_run_spec(
+  setup_ = std::make_shared<const federation::Setup>(federation::Setup(config::parse_run_spec(
       reader.config_toml(), (run_folder / "config.toml").string(), {}, methods::method_reader())));
 }
 
@@ -89,11 +74,11 @@ NamedTensors Target::upload(int64_t round, int64_t client) const {
     fail_user("{} is not there: uploads are recorded with --set record.uploads=true, of clients that took part",
               file.string());
   }
-  return read_safetensors(file).tensors;
+  return io::read_safetensors(file).tensors;
 }
 
 methods::Broadcast Target::last_broadcast() const {
-  const auto checkpoint = artifacts::RunReader(folder_).last_checkpoint(setup_->spec.hash());
+  const auto checkpoint = artifacts::RunReader(folder_).last_checkpoint(setup_->spec().hash());
   if (!checkpoint) fail_user("{} has no checkpoint yet; run it first", folder_.string());
   return checkpoint->broadcast;
 }
@@ -107,29 +92,23 @@ at::Tensor Target::logits(const data::Records& records, std::optional<int64_t> c
   return predict_with([&](const at::Tensor& x) { return model.predict(x); }, records);
 }
 
-std::shared_ptr<const federation::Setup> without_privacy(const federation::Setup& setup) {
-  auto plain = std::make_shared<federation::Setup>();
-  plain->spec = setup.spec;
-  plain->data = setup.data;
-  plain->method = setup.method;
-  plain->partition = data::make_partition(plain->spec.data, plain->data.dataset, plain->spec.seed);
-  plain->participations = setup.participations;
-  if (!setup.spec.privacy) return plain;
-  plain->spec.privacy.reset();
-  nlohmann::json in_the_clear = nlohmann::json::parse(setup.spec.method_options);
-  in_the_clear["mechanism"] = "none";
-  for (const std::string& options : {setup.spec.method_options, in_the_clear.dump()}) {
-    for (const std::string& variant : {setup.spec.variant, std::string("sound")}) {
-      plain->spec.method_options = options;
-      plain->spec.variant = variant;
-      if (runs_in_the_clear(*plain)) return plain;
+federation::Setup without_privacy(const federation::Setup& setup) {
+  if (!setup.spec().privacy) return setup;
+  config::RunSpec spec = setup.spec();
+  spec.privacy.reset();
+  nlohmann::json no_mechanism = nlohmann::json::parse(setup.spec().method_options);
+  no_mechanism["mechanism"] = "none";
+  for (const std::string& options : {setup.spec().method_options, no_mechanism.dump()}) {
+    for (const std::string& variant : {setup.spec().variant, std::string("sound")}) {
+      spec.method_options = options;
+      spec.variant = variant;
+      if (auto plain = in_the_clear(setup, spec)) return *plain;
     }
   }
-  plain->spec.method = "fedavg";
-  plain->spec.variant = "sound";
-  plain->spec.method_options = "{}";
-  plain->method = &methods::find_method(plain->spec.method);
-  return plain;
+  spec.method = "fedavg";
+  spec.variant = "sound";
+  spec.method_options = "{}";
+  return setup.with(spec);
 }
 
 at::Tensor predict_all(methods::ClientMethod& method, const data::Records& records) {
@@ -137,27 +116,27 @@ at::Tensor predict_all(methods::ClientMethod& method, const data::Records& recor
 }
 
 Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int threads) {
-  federation::Setup run;
-  run.spec = setup.spec;
-  run.spec.record = {.uploads = true, .checkpoint_every = setup.spec.rounds};
-  run.spec.federation.eval_every = setup.spec.rounds;
-  run.spec.federation.eval_clients = 1;
-  run.data = setup.data;
-  run.method = setup.method;
-  run.partition = data::make_partition(run.spec.data, run.data.dataset, run.spec.seed);
-  run.participations = setup.participations;
+  config::RunSpec spec = setup.spec();
+  spec.federation.eval_every = spec.rounds;
+  spec.federation.eval_clients = 1;
   privacy::Ledger ledger;
-  LastWords last(round, client);
   const auto states = federation::make_memory_store({});
-  federation::run_rounds(run, {*states, ledger, last, threads}, std::nullopt);
-  last.found.state = states->get(client);
-  return std::move(last.found);
+  Rerun last;
+  const auto watch = [&](int64_t at, const federation::Reply& reply) {
+    if (at == round && reply.client == client && reply.upload) last.upload = clone(reply.upload->values());
+  };
+  transport::Simulation simulation(setup.with(spec), *states, ledger, {.threads = threads, .watcher = watch});
+  while (simulation.next_round()) {
+  }
+  last.broadcast = {simulation.broadcast().round, clone(simulation.broadcast().values)};
+  last.state = states->get(client);
+  return last;
 }
 
 std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Setup& setup,
                                                            std::optional<int64_t> client, int threads) {
-  const Rerun last = rerun(setup, client.value_or(0), setup.spec.rounds, threads);
-  auto method = setup.method->make_client(setup.context());
+  const Rerun last = rerun(setup, client.value_or(0), setup.spec().rounds, threads);
+  auto method = setup.method().make_client(setup.client_context());
   method->select(last.broadcast, client ? last.state : privacy::PrivateState());
   return method;
 }
@@ -165,11 +144,11 @@ std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Set
 Membership members_and_others(const federation::Setup& setup, std::optional<int64_t> client, int64_t limit,
                               uint64_t seed) {
   std::vector<int64_t> members, others;
-  const data::Dataset& dataset = setup.data.dataset;
+  const data::Dataset& dataset = setup.dataset();
   bool in_train = false;
-  for (int64_t i = 0; i < setup.spec.data.clients; ++i) {
-    if (setup.participations[static_cast<size_t>(i)] == 0) continue;
-    const data::Shard shard = setup.partition->shard(i);
+  for (int64_t i = 0; i < setup.spec().data.clients; ++i) {
+    if (setup.participations_of(i) == 0) continue;
+    const data::Shard shard = setup.partition().shard(i);
     if (!client || i == *client) append(members, shard.train);
     append(others, shard.test);
     in_train = shard.test_in_train;

@@ -42,7 +42,7 @@ class Target {
 
 // The same federation without privacy: the same method in the clear where it can be run so, otherwise FedAvg with the
 // same data, model and training. A run that is not private is its own.
-std::shared_ptr<const federation::Setup> without_privacy(const federation::Setup& setup);
+federation::Setup without_privacy(const federation::Setup& setup);
 
 // What such a federation ends with.
 struct Rerun {

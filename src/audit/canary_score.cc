@@ -3,7 +3,7 @@
 #include "audit/movement.h"
 #include "base/parallel.h"
 #include "base/progress.h"
-#include "methods/local_trainer.h"
+#include "methods/parts/local_trainer.h"
 #include "models/flat.h"
 #include "privacy/ledger.h"
 
@@ -33,7 +33,7 @@ class GradientScorer : public CanaryScorer {
       : CanaryScorer(canaries.size()),
         setup_(setup),
         canaries_(canaries),
-        model_(methods::initial_model(setup.context())),
+        model_(methods::initial_model(setup.public_context())),
         flat_(*model_),
         of_client_(by_client(canaries)) {
     model_->eval();
@@ -56,7 +56,7 @@ class GradientScorer : public CanaryScorer {
 
  private:
   at::Tensor gradient_of(const PlacedCanary& canary) {
-    data::gather(setup_.data.dataset.train, at::tensor({canary.row}, at::kLong), batch_);
+    data::gather(setup_.dataset().train, at::tensor({canary.row}, at::kLong), batch_);
     flat_.zero_gradient();
     const at::Tensor label = at::tensor({canary.label}, at::kLong);
     at::cross_entropy_loss(model_->logits(batch_.x), label).backward();
@@ -96,7 +96,7 @@ class ReplayScorer : public CanaryScorer {
  public:
   ReplayScorer(const federation::Setup& setup, const std::vector<PlacedCanary>& canaries, int threads)
       : CanaryScorer(canaries.size()), setup_(setup), canaries_(canaries), of_client_(by_client(canaries)) {
-    first_ = setup.method->make_server(setup.context())->open();
+    first_ = setup.method().make_server(setup.public_context())->open();
     const std::vector<std::pair<int64_t, std::vector<size_t>>> clients(of_client_.begin(), of_client_.end());
     std::vector<Known> found(clients.size());
     Progress progress("what canaries change", static_cast<int64_t>(canaries.size()));
@@ -128,22 +128,19 @@ class ReplayScorer : public CanaryScorer {
 
  private:
   Known changes_in(int64_t client, const std::vector<size_t>& mine) const {
-    models::TaskData data = setup_.data;
-    at::Tensor& labels = data.dataset.train.y;
+    data::Records train = setup_.dataset().train;
+    at::Tensor& labels = train.y;
     labels = labels.clone();
-    const methods::MethodContext all = setup_.context();
-    const auto method = setup_.method->make_client({all.spec, data, all.participations, all.least_records});
-    const data::Shard shard = setup_.partition->shard(client);
+    const auto method = setup_.method().make_client({setup_.public_context(), train});
+    const data::Shard shard = setup_.partition().shard(client);
     const auto upload = [&](uint64_t seed) {
       privacy::Ledger ledger;
       privacy::PrivateState state;
-      const privacy::ReleaseContext terms{
-          .ledger = ledger,
-          .round = 1,
-          .client = client,
-          .seed = seed,
-          .participations = std::max<int64_t>(1, setup_.participations[static_cast<size_t>(client)])};
-      const auto result = method->step(first_, shard, state, {setup_.spec.seed, terms});
+      methods::StepContext context{.seed = setup_.spec().seed,
+                                   .release = {.ledger = ledger, .round = 1, .client = client, .seed = seed},
+                                   .own = setup_.facts_of(client, shard.size())};
+      context.own.participations = std::max<int64_t>(1, context.own.participations);
+      const auto result = method->step(first_, shard, state, context);
       return result.upload ? clone(result.upload->values()) : NamedTensors();
     };
 
@@ -191,9 +188,9 @@ class ReplayScorer : public CanaryScorer {
 };
 
 bool sends_models(const federation::Setup& setup) {
-  if (!setup.method->uses_model) return false;
-  const methods::Broadcast first = setup.method->make_server(setup.context())->open();
-  const NamedTensors parameters = methods::initial_model(setup.context())->shared_parameters();
+  if (!setup.method().uses_model) return false;
+  const methods::Broadcast first = setup.method().make_server(setup.public_context())->open();
+  const NamedTensors parameters = methods::initial_model(setup.public_context())->shared_parameters();
   return std::any_of(parameters.begin(), parameters.end(),
                      [&](const NamedTensor& parameter) { return find_tensor(first.values, parameter.name).defined(); });
 }

@@ -3,10 +3,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "privacy/accounting/gaussian.h"
+#include "privacy/channel.h"
 #include "privacy/ledger.h"
-#include "privacy/mechanisms/counts.h"
-#include "privacy/mechanisms/gaussian.h"
-#include "privacy/mechanisms/laplace.h"
 
 #include <ATen/ATen.h>
 
@@ -22,6 +20,7 @@ using privacy::Bounded;
 using privacy::Contribution;
 
 constexpr double kClip = 1.0;
+constexpr const char* kWhat = "audit";
 constexpr int64_t kRecords = 8;
 constexpr privacy::Neighbours kReplace{.adjacency = Adjacency::kReplace};
 constexpr privacy::Neighbours kAddRemove{.adjacency = Adjacency::kAddRemove};
@@ -47,35 +46,29 @@ class BothWorlds {
   NamedTensors with_, without_;
 };
 
-// Draws releases of `mechanism`; `bounded` computes what it is given in a world.
-template <typename Mechanism>
-MakeDraw draws_of(const Mechanism& mechanism, privacy::Neighbours neighbours, std::function<Bounded(World)> bounded) {
-  return [=]() -> Draw {
+// A channel and what it is given in a world.
+Case case_of(std::string name, std::string what, const privacy::Channel& channel, double delta,
+             std::function<Bounded(World)> bounded) {
+  privacy::Tally tally;
+  tally.add(channel.terms());
+  const MakeDraw draws = [=]() -> Draw {
     auto ledger = std::make_shared<privacy::Ledger>();
-    const privacy::Event event = mechanism.event({.ledger = *ledger}, neighbours, "audit", "server");
     return [=](World world, uint64_t seed) {
       const privacy::ReleaseContext context{.ledger = *ledger, .seed = seed};
-      privacy::Receipt receipt = ledger->spend(event);
-      privacy::NoiseSource source = context.noise_source("audit");
-      return clone(mechanism.randomise(bounded(world), std::move(receipt), source).values());
+      return clone(channel.release(context, [&] { return bounded(world); }).values());
     };
   };
-}
-
-template <typename Mechanism>
-Case case_of(std::string name, std::string what, const Mechanism& mechanism, privacy::Neighbours neighbours,
-             double delta, std::function<Bounded(World)> bounded) {
-  privacy::Ledger unused;
-  const privacy::Event event = mechanism.event({.ledger = unused}, neighbours, "audit", "server");
-  privacy::Tally tally;
-  tally.add(event);
   return {.name = std::move(name),
           .what = std::move(what),
           .delta = delta,
           .claimed = tally.claimed(delta),
           .proven = tally.proven(delta),
-          .gaussian = event.mechanism == privacy::kGaussianMechanism,
-          .make_draw = draws_of(mechanism, neighbours, std::move(bounded))};
+          .gaussian = channel.terms().mechanism == privacy::kGaussianMechanism,
+          .make_draw = draws};
+}
+
+privacy::Channel gaussian_channel(privacy::GroupwiseGaussian mechanism) {
+  return privacy::Channel::gaussian(kWhat, privacy::kServer, std::move(mechanism), kReplace);
 }
 
 Case gaussian(double epsilon, double delta) {
@@ -90,7 +83,7 @@ Case gaussian(double epsilon, double delta) {
   };
   const auto mechanism =
       privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta), bounded(World::kWith).groups());
-  return case_of("gaussian", "mean of clipped vectors; one is +Cv or -Cv", mechanism, kReplace, delta, bounded);
+  return case_of("gaussian", "mean of clipped vectors; one is +Cv or -Cv", gaussian_channel(mechanism), delta, bounded);
 }
 
 Case groupwise_gaussian(double epsilon, double delta) {
@@ -108,8 +101,8 @@ Case groupwise_gaussian(double epsilon, double delta) {
   };
   const auto mechanism = privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta),
                                                                 bounded(World::kWith).groups(), {1, 2, 4});
-  return case_of("groupwise-gaussian", "three groups, all at their bounds; one record turns round", mechanism, kReplace,
-                 delta, bounded);
+  return case_of("groupwise-gaussian", "three groups, all at their bounds; one record turns round",
+                 gaussian_channel(mechanism), delta, bounded);
 }
 
 Case whole_gaussian(double epsilon, double delta) {
@@ -120,8 +113,8 @@ Case whole_gaussian(double epsilon, double delta) {
   };
   const auto mechanism =
       privacy::GroupwiseGaussian::calibrated(1 / privacy::gaussian_mu(epsilon, delta), bounded(World::kWith).groups());
-  return case_of("whole-update-gaussian", "a clipped update; one record turns it round", mechanism, kReplace, delta,
-                 bounded);
+  return case_of("whole-update-gaussian", "a clipped update; one record turns it round", gaussian_channel(mechanism),
+                 delta, bounded);
 }
 
 Case laplace(double epsilon, double delta) {
@@ -132,8 +125,9 @@ Case laplace(double epsilon, double delta) {
                               privacy::Norm::kL1);
   };
   const privacy::Group group = bounded(World::kWith).groups().front();
-  const privacy::LaplaceMechanism mechanism(group, group.sensitivity / epsilon);
-  return case_of("laplace", "mean of clipped numbers; one is +C or -C", mechanism, kReplace, delta, bounded);
+  const auto channel = privacy::Channel::laplace(
+      kWhat, privacy::kServer, privacy::LaplaceMechanism(group, group.sensitivity / epsilon), kReplace);
+  return case_of("laplace", "mean of clipped numbers; one is +C or -C", channel, delta, bounded);
 }
 
 Case top_k(double epsilon, double delta) {
@@ -147,9 +141,9 @@ Case top_k(double epsilon, double delta) {
     named.push_back({"scores", values});
     return privacy::clamp_each(Contribution(std::move(named)), high);
   };
-  const privacy::LaplaceTopK mechanism(scores, high, k, epsilon);
-  Case result =
-      case_of("laplace-top-k", "which scores are largest; they are 0 or H", mechanism, kReplace, delta, bounded);
+  const auto channel =
+      privacy::Channel::top_k(kWhat, privacy::kServer, privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
+  Case result = case_of("laplace-top-k", "which scores are largest; they are 0 or H", channel, delta, bounded);
   // What was chosen, as one number for each score.
   result.make_draw = [inner = result.make_draw]() -> Draw {
     return [draw = inner()](World world, uint64_t seed) {
@@ -172,8 +166,8 @@ Case discrete_gaussian(double epsilon, double delta) {
   };
   const privacy::DiscreteGaussian mechanism(bounded(World::kWith).groups().front(),
                                             1 / privacy::gaussian_mu(epsilon, delta));
-  return case_of("discrete-gaussian", "class counts; one record is there or not", mechanism, kAddRemove, delta,
-                 bounded);
+  const auto channel = privacy::Channel::counts(kWhat, privacy::kServer, mechanism, kAddRemove);
+  return case_of("discrete-gaussian", "class counts; one record is there or not", channel, delta, bounded);
 }
 
 }  // namespace

@@ -121,24 +121,20 @@ std::vector<MethodAudit> listed(const Rows& row) {
 }  // namespace
 
 std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml) {
-  auto setup = std::make_shared<federation::Setup>();
-  setup->spec = config::parse_run_spec(
+  const config::RunSpec spec = config::parse_run_spec(
       fmt::format("rounds = 1\n[data]\nclients = 4\n[model]\nname = \"mlp\"\nhidden = [8]\n{}{}",
                   toml.find("[federation]") == std::string::npos ? "[federation]\nbatch = 24\nlr = 0.2\n" : "", toml),
       "audit", {}, methods::method_reader());
-  setup->method = &methods::find_method(setup->spec.method);
-  data::Dataset& dataset = setup->data.dataset;
+  auto data = std::make_shared<models::TaskData>();
+  data::Dataset& dataset = data->dataset;
   dataset.name = "blobs";
   dataset.kind = data::Kind::kFeatures;
   dataset.class_names = {"a", "b"};
   dataset.domain_names = {"only"};
   dataset.train = blobs(kTrain, 1);
   dataset.test = blobs(kTest, 2);
-  setup->data.task = {{kDimensions}, kClasses};
-  setup->partition = data::make_partition(setup->spec.data, dataset, setup->spec.seed);
-  setup->participations = federation::count_participations(setup->spec);
-  setup->plan_for(0);
-  return setup;
+  data->task = {{kDimensions}, kClasses};
+  return std::make_shared<const federation::Setup>(spec, std::move(data));
 }
 
 std::vector<MethodAudit> method_audits(double epsilon) {

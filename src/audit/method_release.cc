@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "federation/cohort.h"
-#include "methods/averaging.h"
+#include "methods/parts/averaging.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -20,21 +20,19 @@ constexpr uint64_t kPilotSeed = 0x5eed;
 
 // One world: its records, and who holds which.
 struct Records {
-  models::TaskData data;
+  data::Records train;
   data::Shard shard;       // of the audited client
   bool takes_part = true;  // false where the whole client is not there
 };
 
 // The records as floats: rows that the client does not hold are never read, and their memory never touched.
-models::TaskData floating_copy(const models::TaskData& original, const at::Tensor& rows) {
-  models::TaskData copy = original;
-  data::Records& train = copy.dataset.train;
-  train.y = train.y.clone();
+data::Records floating_copy(const data::Records& original, const at::Tensor& rows) {
+  data::Records copy = original;
+  copy.y = original.y.clone();
   data::Batch batch;
-  data::gather(original.dataset.train, rows, batch);
-  std::vector<int64_t> shape = train.x.sizes().vec();
-  train.x = at::empty(shape, batch.x.options());
-  train.x.index_copy_(0, rows, batch.x);
+  data::gather(original, rows, batch);
+  copy.x = at::empty(original.x.sizes().vec(), batch.x.options());
+  copy.x.index_copy_(0, rows, batch.x);
   return copy;
 }
 
@@ -42,9 +40,10 @@ class Worlds {
  public:
   Worlds(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options, Canary canary, bool blanks)
       : setup_(std::move(setup)), client_(options.client), canary_(std::move(canary)), blanks_(blanks) {
-    const bool whole_client = setup_->spec.privacy && setup_->spec.privacy->unit == "client";
+    const bool whole_client = setup_->spec().privacy && setup_->spec().privacy->unit == "client";
     for (const World world : {World::kWithout, World::kWith}) make(world, whole_client);
-    broadcast_ = options.broadcast ? *options.broadcast : setup_->method->make_server(context(World::kWithout))->open();
+    broadcast_ =
+        options.broadcast ? *options.broadcast : setup_->method().make_server(setup_->public_context())->open();
   }
 
   const federation::Setup& setup() const { return *setup_; }
@@ -53,25 +52,27 @@ class Worlds {
   const Records& records(World world) const { return records_[world == World::kWith ? 1 : 0]; }
   const methods::Broadcast& broadcast() const { return broadcast_; }
 
-  methods::MethodContext context(World world) const {
-    methods::MethodContext context = setup_->context();
-    return {context.spec, records(world).data, context.participations, context.least_records};
+  methods::ClientContext client_context(World world) const { return {setup_->public_context(), records(world).train}; }
+
+  static privacy::ReleaseContext release_context(privacy::Ledger& ledger, int64_t client, uint64_t seed) {
+    return {.ledger = ledger, .round = 1, .client = client, .seed = seed};
   }
 
-  privacy::ReleaseContext release_context(privacy::Ledger& ledger, int64_t client, uint64_t seed) const {
-    privacy::ReleaseContext context{.ledger = ledger, .round = 1, .client = client, .seed = seed};
-    if (client == privacy::kEveryone) return context;
-    context.participations = std::max<int64_t>(1, setup_->participations[static_cast<size_t>(client)]);
+  methods::StepContext step_context(privacy::Ledger& ledger, int64_t client, const data::Shard& shard,
+                                    uint64_t seed) const {
+    methods::StepContext context{.seed = setup_->spec().seed, .release = release_context(ledger, client, seed)};
+    context.own = setup_->facts_of(client, shard.size());
+    context.own.participations = std::max<int64_t>(1, context.own.participations);
     return context;
   }
 
  private:
   void make(World world, bool whole_client) {
     Records& records = records_[world == World::kWith ? 1 : 0];
-    records.shard = setup_->partition->shard(client_);
+    records.shard = setup_->partition().shard(client_);
     const at::Tensor rows = records.shard.train.contiguous();
-    records.data = floating_copy(setup_->data, rows);
-    data::Records& train = records.data.dataset.train;
+    records.train = floating_copy(setup_->dataset().train, rows);
+    data::Records& train = records.train;
     const Edit& edit = world == World::kWith ? canary_.with : canary_.without;
     std::vector<int64_t> kept;
     for (int64_t i = 0; i < rows.size(0); ++i) {
@@ -103,7 +104,7 @@ class UploadDraw {
   explicit UploadDraw(std::shared_ptr<const Worlds> worlds) : worlds_(std::move(worlds)) {
     for (const World world : {World::kWithout, World::kWith}) {
       Side& side = sides_[world == World::kWith ? 1 : 0];
-      side.client = worlds_->setup().method->make_client(worlds_->context(world));
+      side.client = worlds_->setup().method().make_client(worlds_->client_context(world));
       side.ledger = std::make_unique<privacy::Ledger>();
     }
   }
@@ -111,9 +112,9 @@ class UploadDraw {
   NamedTensors operator()(World world, uint64_t seed) {
     Side& side = sides_[world == World::kWith ? 1 : 0];
     privacy::PrivateState state;
-    const auto result = side.client->step(
-        worlds_->broadcast(), worlds_->records(world).shard, state,
-        {worlds_->setup().spec.seed, worlds_->release_context(*side.ledger, worlds_->client(), seed)});
+    const data::Shard& shard = worlds_->records(world).shard;
+    const auto result = side.client->step(worlds_->broadcast(), shard, state,
+                                          worlds_->step_context(*side.ledger, worlds_->client(), shard, seed));
     NamedTensors seen = result.upload ? clone(result.upload->values()) : NamedTensors();
     // Declared to be public.
     std::erase_if(seen, [](const NamedTensor& tensor) { return tensor.name == methods::kRecordsName; });
@@ -136,24 +137,24 @@ class BroadcastDraw {
  public:
   explicit BroadcastDraw(std::shared_ptr<const Worlds> worlds) : worlds_(std::move(worlds)) {
     const federation::Setup& setup = worlds_->setup();
-    cohort_ = federation::sample_cohort(setup.spec, 1);
+    cohort_ = federation::sample_cohort(setup.spec(), 1);
     if (std::find(cohort_.begin(), cohort_.end(), worlds_->client()) == cohort_.end()) {
       cohort_.push_back(worlds_->client());
     }
     for (const World world : {World::kWithout, World::kWith}) {
       Side& side = sides_[world == World::kWith ? 1 : 0];
-      side.server = setup.method->make_server(worlds_->context(world));
+      side.server = setup.method().make_server(setup.public_context());
       side.ledger = std::make_unique<privacy::Ledger>();
-      const auto own = setup.method->make_client(worlds_->context(world));
-      const auto others = setup.method->make_client(setup.context());
+      const auto own = setup.method().make_client(worlds_->client_context(world));
+      const auto others = setup.method().make_client(setup.client_context());
       for (const int64_t client : cohort_) {
         const bool audited = client == worlds_->client();
         if (audited && !worlds_->records(world).takes_part) continue;
         privacy::PrivateState state;
-        const data::Shard shard = audited ? worlds_->records(world).shard : setup.partition->shard(client);
+        const data::Shard shard = audited ? worlds_->records(world).shard : setup.partition().shard(client);
         auto result = (audited ? own : others)
                           ->step(worlds_->broadcast(), shard, state,
-                                 {setup.spec.seed, worlds_->release_context(*side.ledger, client, setup.spec.seed)});
+                                 worlds_->step_context(*side.ledger, client, shard, setup.spec().seed));
         if (result.upload) side.uploads.push_back(std::move(*result.upload));
       }
     }
@@ -163,7 +164,7 @@ class BroadcastDraw {
     Side& side = sides_[world == World::kWith ? 1 : 0];
     side.server->restore(worlds_->broadcast(), {});
     for (const privacy::Upload& upload : side.uploads) side.server->accept(upload);
-    return side.server->aggregate({worlds_->release_context(*side.ledger, privacy::kEveryone, seed), cohort_}).values;
+    return side.server->aggregate({Worlds::release_context(*side.ledger, privacy::kEveryone, seed), cohort_}).values;
   }
 
   const privacy::Ledger& ledger(World world) const { return *sides_[world == World::kWith ? 1 : 0].ledger; }
@@ -190,7 +191,7 @@ class CaseMaker {
   CaseMaker(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options)
       : setup_(std::move(setup)),
         options_(options),
-        observer_(setup_->spec.privacy ? setup_->spec.privacy->observer : "server") {}
+        observer_(setup_->spec().privacy ? setup_->spec().privacy->observer : "server") {}
 
   Case make() const {
     const auto worlds = best();
@@ -198,9 +199,9 @@ class CaseMaker {
     const Draw first = draw_of(draw);
     first(World::kWithout, kPilotSeed);
     first(World::kWith, kPilotSeed);
-    Case result{.name = setup_->spec.method, .variant = setup_->spec.variant, .what = worlds->canary()};
+    Case result{.name = setup_->spec().method, .variant = setup_->spec().variant, .what = worlds->canary()};
     result.observer = observer_;
-    result.delta = setup_->spec.privacy ? setup_->spec.privacy->delta : kDefaultDelta;
+    result.delta = setup_->spec().privacy ? setup_->spec().privacy->delta : kDefaultDelta;
     result.gaussian = true;
     std::string what;
     for (const World world : {World::kWithout, World::kWith}) {
@@ -217,7 +218,7 @@ class CaseMaker {
       result.claimed = std::max(result.claimed, tally.claimed(result.delta));
       result.proven = std::max(result.proven, tally.proven(result.delta));
     }
-    if (what.empty()) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec.method);
+    if (what.empty()) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec().method);
     result.what = fmt::format("{}; {}", what, worlds->canary());
     result.make_draw = [worlds]() -> Draw { return draw_of(std::make_shared<Kind>(worlds)); };
     return result;
@@ -225,10 +226,10 @@ class CaseMaker {
 
  private:
   std::shared_ptr<const Worlds> best() const {
-    const std::string adjacency = setup_->spec.privacy ? setup_->spec.privacy->adjacency : "replace";
+    const std::string adjacency = setup_->spec().privacy ? setup_->spec().privacy->adjacency : "replace";
     std::shared_ptr<const Worlds> found;
     double widest = -1;
-    const std::vector<Canary> candidates = canaries(setup_->data.dataset, adjacency);
+    const std::vector<Canary> candidates = canaries(setup_->dataset(), adjacency);
     Progress progress("canaries", std::ssize(candidates));
     for (const Canary& canary : candidates) {
       progress.advance();
@@ -241,14 +242,14 @@ class CaseMaker {
       found = worlds;
       if (std::isinf(width)) break;
     }
-    if (!found) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec.method);
+    if (!found) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec().method);
     return found;
   }
 
   // Blank records stand for absent ones where the method bounds each record by itself; others diverge on them.
   std::shared_ptr<const Worlds> usable(const Canary& canary) const {
     const bool floats =
-        setup_->data.dataset.kind == data::Kind::kImages || setup_->data.dataset.kind == data::Kind::kFeatures;
+        setup_->dataset().kind == data::Kind::kImages || setup_->dataset().kind == data::Kind::kFeatures;
     for (const bool blanks : {true, false}) {
       if (blanks && !floats) continue;
       const auto worlds = std::make_shared<const Worlds>(setup_, options_, canary, blanks);
@@ -266,10 +267,10 @@ class CaseMaker {
 }  // namespace
 
 Case release_case(const std::shared_ptr<const federation::Setup>& setup, const ReleaseOptions& options) {
-  if (options.client < 0 || options.client >= setup->spec.data.clients) {
-    fail_user("--client {}: there are clients 0 to {}", options.client, setup->spec.data.clients - 1);
+  if (options.client < 0 || options.client >= setup->spec().data.clients) {
+    fail_user("--client {}: there are clients 0 to {}", options.client, setup->spec().data.clients - 1);
   }
-  const bool at_server = setup->spec.privacy && setup->spec.privacy->trusts_server();
+  const bool at_server = setup->spec().privacy && setup->spec().privacy->trusts_server();
   return at_server ? CaseMaker<BroadcastDraw>(setup, options).make() : CaseMaker<UploadDraw>(setup, options).make();
 }
 

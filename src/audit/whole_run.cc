@@ -5,9 +5,9 @@
 #include "base/json_number.h"
 #include "base/progress.h"
 #include "base/random.h"
-#include "federation/loop.h"
 #include "federation/state_store.h"
 #include "privacy/ledger.h"
+#include "transport/simulation.h"
 
 #include <ATen/ATen.h>
 
@@ -24,38 +24,24 @@ constexpr double kDefaultDelta = 1e-5;
 
 // Some of each client's own records become canaries: the picture stays, the label is another.
 std::vector<PlacedCanary> place(const federation::Setup& setup, const WholeRunOptions& options) {
-  const data::Records& train = setup.data.dataset.train;
-  const int64_t clients = setup.spec.data.clients;
+  const data::Records& train = setup.dataset().train;
+  const int64_t clients = setup.spec().data.clients;
   const int64_t each = std::max<int64_t>(1, options.canaries / clients);
   std::vector<PlacedCanary> placed;
   for (int64_t client = 0; client < clients; ++client) {
     RandomStream stream(options.seed, "audit-canaries", 0, static_cast<uint64_t>(client));
-    const at::Tensor rows = setup.partition->shard(client).train;
+    const at::Tensor rows = setup.partition().shard(client).train;
     const int64_t count = std::min(each, rows.size(0) / 2);
     for (const int64_t position : stream.sample_without_replacement(rows.size(0), count)) {
       const int64_t row = rows[position].item<int64_t>();
-      const int64_t shift = 1 + static_cast<int64_t>(stream.below(static_cast<uint64_t>(setup.data.task.classes - 1)));
+      const int64_t shift =
+          1 + static_cast<int64_t>(stream.below(static_cast<uint64_t>(setup.data().task.classes - 1)));
       placed.push_back(
-          {client, row, (train.y[row].item<int64_t>() + shift) % setup.data.task.classes, stream.bernoulli(0.5)});
+          {client, row, (train.y[row].item<int64_t>() + shift) % setup.data().task.classes, stream.bernoulli(0.5)});
     }
   }
   return placed;
 }
-
-class Watcher : public federation::RunSink {
- public:
-  Watcher(CanaryScorer& scorer, const NamedTensors& first, int64_t rounds)
-      : scorer_(scorer), progress_("whole run", rounds) {
-    scorer_.start_from(first);
-  }
-  void upload(int64_t, int64_t client, const privacy::Upload& upload) override { scorer_.add(client, upload.values()); }
-  void round(const federation::RoundRecord&) override { progress_.advance(); }
-  void checkpoint(const federation::Checkpoint& point) override { scorer_.start_from(point.broadcast.values); }
-
- private:
-  CanaryScorer& scorer_;
-  Progress progress_;
-};
 
 }  // namespace
 
@@ -74,11 +60,11 @@ nlohmann::json WholeRunOutcome::to_json() const {
 }
 
 WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOptions& options) {
-  if (setup.spec.privacy && (setup.spec.privacy->unit != "record" || setup.spec.privacy->trusts_server())) {
+  if (setup.spec().privacy && (setup.spec().privacy->unit != "record" || setup.spec().privacy->trusts_server())) {
     fail_user("audit: a whole run is audited for records, against the server; this config protects a {} against {}",
-              setup.spec.privacy->unit, setup.spec.privacy->observer);
+              setup.spec().privacy->unit, setup.spec().privacy->observer);
   }
-  if (setup.spec.privacy && setup.spec.privacy->adjacency == "replace-same-label") {
+  if (setup.spec().privacy && setup.spec().privacy->adjacency == "replace-same-label") {
     fail_user(
         "audit: canaries of a whole run have labels that are not theirs, which privacy.adjacency = "
         "\"replace-same-label\" does not promise to hide");
@@ -86,38 +72,42 @@ WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOp
   const auto start = std::chrono::steady_clock::now();
   const std::vector<PlacedCanary> canaries = place(setup, options);
 
-  federation::Setup run;
-  run.spec = setup.spec;
-  run.spec.record.uploads = true;
-  run.spec.record.checkpoint_every = 1;
-  run.spec.federation.eval_every = run.spec.rounds;
-  run.spec.federation.eval_clients = 1;
-  run.method = setup.method;
-  run.data = setup.data;
-  run.data.dataset.train.y = setup.data.dataset.train.y.clone();
+  config::RunSpec spec = setup.spec();
+  spec.record.uploads = true;
+  spec.federation.eval_every = spec.rounds;
+  spec.federation.eval_clients = 1;
+  data::Records records = setup.dataset().train;
+  records.y = records.y.clone();
   for (const PlacedCanary& canary : canaries) {
-    if (canary.in) run.data.dataset.train.y[canary.row] = canary.label;
+    if (canary.in) records.y[canary.row] = canary.label;
   }
   // Who holds what was dealt before: a partition by labels must not move because of the canaries.
-  run.partition = data::make_partition(setup.spec.data, setup.data.dataset, setup.spec.seed);
-  run.participations = setup.participations;
+  const federation::Setup run = setup.with(spec).with_records(std::move(records));
 
   const auto scorer = make_canary_scorer(setup, canaries, options.threads);
-  Watcher watcher(*scorer, run.method->make_server(run.context())->open().values, run.spec.rounds);
   privacy::Ledger ledger;
   const auto states = federation::make_memory_store({});
-  federation::run_rounds(run, {*states, ledger, watcher, options.threads}, std::nullopt);
+  const auto watch = [&](int64_t, const federation::Reply& reply) {
+    if (reply.upload) scorer->add(reply.client, reply.upload->values());
+  };
+  transport::Simulation simulation(run, *states, ledger, {.threads = options.threads, .watcher = watch});
+  Progress progress("whole run", spec.rounds);
+  scorer->start_from(simulation.broadcast().values);
+  while (simulation.next_round()) {
+    scorer->start_from(simulation.broadcast().values);
+    progress.advance();
+  }
 
   WholeRunOutcome outcome;
   outcome.canaries = static_cast<int64_t>(canaries.size());
-  outcome.delta = setup.spec.privacy ? setup.spec.privacy->delta : kDefaultDelta;
+  outcome.delta = setup.spec().privacy ? setup.spec().privacy->delta : kDefaultDelta;
   for (const auto& [client, tally] : ledger.tallies("server")) {
     outcome.claimed = std::max(outcome.claimed, tally.claimed(outcome.delta));
     outcome.proven = std::max(outcome.proven, tally.proven(outcome.delta));
   }
   std::vector<bool> in;
   for (const PlacedCanary& canary : canaries) in.push_back(canary.in);
-  const bool replaced = !setup.spec.privacy || setup.spec.privacy->adjacency == "replace";
+  const bool replaced = !setup.spec().privacy || setup.spec().privacy->adjacency == "replace";
   outcome.bound =
       one_run_bound(scorer->scores(), in, outcome.delta, options.alpha, replaced ? Coin::kWithin : Coin::kTwoChanges);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -2,8 +2,8 @@
 #include "attacks/attacks.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

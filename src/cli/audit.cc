@@ -8,8 +8,8 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ constexpr int64_t kReleaseTrials = 2000, kQuickReleaseTrials = 400, kReleasePilo
 constexpr double kMechanismBudgets[] = {1.0, 4.0};
 
 struct AuditOptions {
-  RunConfigOptions run;
+  run::ConfigSource run;
   bool all = false;
   bool quick = false;
   int64_t client = 0;
@@ -118,7 +118,7 @@ json audit_run(const AuditOptions& options, const federation::Setup& loaded,
   row["client"] = options.client;
   row["what"] = fmt::format("one release: {}", row["what"].get<std::string>());
   rows.push_back(std::move(row));
-  const auto& privacy = loaded.spec.privacy;
+  const auto& privacy = loaded.spec().privacy;
   const bool records = !privacy || (privacy->unit == "record" && !privacy->trusts_server() &&
                                     privacy->adjacency != "replace-same-label");
   if (!records || options.canaries == 0) return rows;
@@ -127,8 +127,8 @@ json audit_run(const AuditOptions& options, const federation::Setup& loaded,
                                                                        .alpha = 1 - kConfidence,
                                                                        .threads = resolve_threads(options.threads)});
   json line = whole.to_json();
-  line["name"] = loaded.spec.method;
-  line["variant"] = loaded.spec.variant;
+  line["name"] = loaded.spec().method;
+  line["variant"] = loaded.spec().variant;
   line["statistic"] = fmt::format("{} of {} guesses right", whole.bound.guesses.right, whole.bound.guesses.made);
   line["verdict"] = audit::to_text(whole.bound.epsilon > whole.proven    ? audit::Verdict::kBroken
                                    : whole.bound.epsilon > whole.claimed ? audit::Verdict::kRefuted
@@ -151,7 +151,7 @@ void run_audit(const AuditOptions& options) {
   if (options.all) {
     rows = audit_everything(options);
   } else {
-    const auto setup = std::make_shared<const federation::Setup>(federation::prepare(load_spec(options.run)));
+    const auto setup = std::make_shared<const federation::Setup>(run::load_spec(options.run));
     rows = audit_run(options, *setup, setup);
     if (const fs::path folder = options.run.config; fs::is_directory(folder)) {
       write_file_atomically(folder / "audit.json", document(rows).dump(2) + "\n");
@@ -167,7 +167,7 @@ void add_audit(CLI::App& program) {
   auto options = std::make_shared<AuditOptions>();
   CLI::App* command = program.add_subcommand(
       "audit", "Attacks what a run releases: lower bounds on ε beside what is claimed and proven.");
-  add_run_config_options(*command, options->run);
+  add_config_options(*command, options->run);
   command->get_option("CONFIG")->required(false);
   command->add_flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
   command->add_flag("--quick", options->quick, "fewer trials");

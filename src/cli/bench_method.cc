@@ -6,11 +6,11 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/bench_figures.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
 #include "config/load.h"
-#include "federation/loop.h"
 #include "methods/catalogue.h"
+#include "transport/simulation.h"
 
 #include <ATen/Parallel.h>
 
@@ -18,9 +18,6 @@
 #include <nlohmann/json.hpp>
 
 #include <ctime>
-#include <exception>
-#include <semaphore>
-#include <thread>
 
 namespace sotto::cli {
 namespace {
@@ -81,7 +78,7 @@ config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::
   if (options.config.empty()) {
     return config::parse_run_spec(kWorkload, "the built-in workload", overrides, methods::method_reader());
   }
-  return load_spec({options.config, overrides});
+  return run::load_spec({options.config, overrides});
 }
 
 // The workload with `method`. A method that the config names itself keeps its keys, any other begins with its defaults.
@@ -122,75 +119,31 @@ struct RoundTime {
   RoundTime operator+(const RoundTime& other) const { return {processor + other.processor, wall + other.wall}; }
 };
 
-// A federation on a thread of its own that stops after every round until it is asked for the next.
-class Contender : public federation::RunSink {
+// A federation whose rounds are asked for one at a time.
+class TimedFederation {
  public:
-  Contender(const config::RunSpec& spec, int threads) : setup_(federation::prepare(spec)), threads_(threads) {
-    thread_ = std::thread([this] { run(); });
-  }
-  ~Contender() override {
-    stop_ = true;
-    may_go_on_.release();
-    thread_.join();
-  }
-  Contender(const Contender&) = delete;
-  Contender& operator=(const Contender&) = delete;
+  TimedFederation(const config::RunSpec& spec, int threads)
+      : setup_(spec),
+        states_(federation::make_memory_store({})),
+        simulation_(setup_, *states_, ledger_, {.threads = threads}) {}
 
   RoundTime next_round() {
+    if (interrupted()) throw Interrupted("interrupted: start the benchmark again");
     const double before = processor_seconds();
-    may_go_on_.release();
-    paused_.acquire();
-    if (failure_) std::rethrow_exception(failure_);
-    if (ended_) throw Interrupted("interrupted: start the benchmark again");
-    return {processor_seconds() - before, wall_};
-  }
-
-  void upload(int64_t, int64_t, const privacy::Upload&) override {}
-  void checkpoint(const federation::Checkpoint&) override {}
-  void round(const federation::RoundRecord& record) override {
-    const size_t missing = record.abstained.size() + record.diverged.size();
+    const auto record = simulation_.next_round();
+    const size_t missing = record->abstained.size() + record->diverged.size();
     if (missing > 0) {
       fail_user("{} of {} clients of {} do not train in round {}: its rounds are not whole and cannot be compared",
-                missing, record.cohort, setup_.spec.method, record.round);
+                missing, record->cohort, setup_.spec().method, record->round);
     }
-    wall_ = record.seconds;
-    paused_.release();
-    wait();
+    return {processor_seconds() - before, record->seconds};
   }
 
  private:
-  struct Stopped {};
-
-  void wait() {
-    may_go_on_.acquire();
-    if (stop_) throw Stopped{};
-  }
-
-  void run() {
-    try {
-      at::set_num_threads(1);
-      wait();
-      const auto states = federation::make_memory_store({});
-      privacy::Ledger ledger;
-      federation::run_rounds(setup_, {*states, ledger, *this, threads_}, std::nullopt);
-    } catch (const Stopped&) {
-      return;
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-    ended_ = true;
-    paused_.release();
-  }
-
   federation::Setup setup_;
-  int threads_;
-  double wall_ = 0;
-  bool stop_ = false;
-  bool ended_ = false;
-  std::exception_ptr failure_;
-  std::counting_semaphore<4> may_go_on_{0};
-  std::counting_semaphore<4> paused_{0};
-  std::thread thread_;
+  std::unique_ptr<federation::StateStore> states_;
+  privacy::Ledger ledger_;
+  transport::Simulation simulation_;
 };
 
 json measure(const BenchOptions& options) {
@@ -200,8 +153,9 @@ json measure(const BenchOptions& options) {
       fail_user("--set-against {}: only method.* can differ; what both share is given by --set", override);
     }
   }
-  Contender method(spec_of(options, options.method, own), options.threads);
-  Contender against(spec_of(options, options.against, options.against_overrides), options.threads);
+  at::set_num_threads(1);
+  TimedFederation method(spec_of(options, options.method, own), options.threads);
+  TimedFederation against(spec_of(options, options.against, options.against_overrides), options.threads);
   for (int i = 0; i < kWarmUpRounds; ++i) {
     method.next_round();
     against.next_round();

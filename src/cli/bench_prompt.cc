@@ -3,7 +3,7 @@
 #include "base/progress.h"
 #include "cli/bench_figures.h"
 #include "cli/output.h"
-#include "methods/prompt_learning.h"
+#include "methods/prompts/prompt_learning.h"
 #include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
 #include "privacy/outer_products.h"
@@ -114,8 +114,7 @@ class Trainee {
     plan.neighbours.adjacency = privacy::Adjacency::kAddRemove;
     const privacy::NoisySteps steps(plan, mechanism);
     const privacy::ReleaseContext context{.ledger = ledger_};
-    steps.run(ledger_.spend(steps.event(context, what, "server")), y_, context, gradient, update,
-              [] { return NamedTensors(); });
+    steps.run(steps.channel(what, privacy::kServer), y_, context, gradient, update, [] { return NamedTensors(); });
   }
 
   methods::PromptLearner learner_;

@@ -1,15 +1,15 @@
 #include "cli/bench_simulate.h"
 
-#include "artifacts/execute.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "cli/bench_figures.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
 #include "federation/cohort.h"
-#include "methods/local_trainer.h"
+#include "methods/parts/local_trainer.h"
+#include "run/execute.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -77,27 +77,16 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Marks the end of each round, when its checkpoint is on disk.
-class RoundClock : public federation::RunSink {
- public:
-  void upload(int64_t, int64_t, const privacy::Upload&) override {}
-  void round(const federation::RoundRecord&) override {}
-  void checkpoint(const federation::Checkpoint&) override { marks_.push_back(Clock::now()); }
-
-  // A round in the middle: set-up lies before the first mark and the final evaluation before the last.
-  double seconds_per_round() const { return std::chrono::duration<double>(marks_.at(2) - marks_.at(0)).count() / 2; }
-
- private:
-  std::vector<Clock::time_point> marks_;
-};
-
 // The whole engine: cohort, shards, training, releases, ledger, aggregation, metrics and checkpoint on disk; no
-// evaluation.
+// evaluation. A round in the middle: buffers are warm after the first, and the last one would be evaluated.
 double engine_round(const federation::Setup& setup, int threads) {
   const TemporaryFolder folder;
-  RoundClock clock;
-  artifacts::execute(setup, {.folder = folder.path(), .resume = false, .threads = threads, .watcher = &clock});
-  return clock.seconds_per_round();
+  run::Run engine(setup, {.folder = folder.path(), .resume = false, .threads = threads});
+  engine.next_round();
+  const auto begin = Clock::now();
+  engine.next_round();
+  engine.next_round();
+  return seconds_since(begin) / 2;
 }
 
 // Calls train(batch) for every step that one round consists of.
@@ -105,11 +94,11 @@ template <typename Train>
 double bare_round(const federation::Setup& setup, const Train& train) {
   data::Batch batch;
   const auto begin = Clock::now();
-  for (const int64_t client : federation::sample_cohort(setup.spec, 2)) {
-    const at::Tensor records = setup.partition->shard(client).train;
-    for (int64_t at = 0; at < records.size(0); at += setup.spec.federation.batch) {
-      data::gather(setup.data.dataset.train,
-                   records.narrow(0, at, std::min(setup.spec.federation.batch, records.size(0) - at)), batch);
+  for (const int64_t client : federation::sample_cohort(setup.spec(), 2)) {
+    const at::Tensor records = setup.partition().shard(client).train;
+    for (int64_t at = 0; at < records.size(0); at += setup.spec().federation.batch) {
+      data::gather(setup.dataset().train,
+                   records.narrow(0, at, std::min(setup.spec().federation.batch, records.size(0) - at)), batch);
       train(batch);
     }
   }
@@ -118,24 +107,24 @@ double bare_round(const federation::Setup& setup, const Train& train) {
 
 // Forward, backward and step of the engine's own model, and nothing else.
 double bare_own_round(const federation::Setup& setup) {
-  const auto model = methods::initial_model(setup.context());
+  const auto model = methods::initial_model(setup.public_context());
   const models::FlatParameters flat(*model);
   at::Tensor values = flat.values();
   return bare_round(setup, [&](const data::Batch& batch) {
     flat.zero_gradient();
     at::cross_entropy_loss(model->logits(batch.x), batch.y).backward();
-    values.add_(flat.gradient(), -setup.spec.federation.lr);
+    values.add_(flat.gradient(), -setup.spec().federation.lr);
   });
 }
 
 // The same network written the plain way: libtorch's operators, one tensor per parameter, libtorch's optimiser.
 double bare_libtorch_round(const federation::Setup& setup) {
   std::vector<at::Tensor> p;
-  for (const auto& [name, value] : methods::initial_model(setup.context())->shared_parameters()) {
+  for (const auto& [name, value] : methods::initial_model(setup.public_context())->shared_parameters()) {
     p.push_back(value.detach().clone().set_requires_grad(true));
   }
   SOTTO_INVARIANT(p.size() == 8);
-  torch::optim::SGD optimizer(p, torch::optim::SGDOptions(setup.spec.federation.lr));
+  torch::optim::SGD optimizer(p, torch::optim::SGDOptions(setup.spec().federation.lr));
   return bare_round(setup, [&](const data::Batch& batch) {
     optimizer.zero_grad();
     at::Tensor x = at::max_pool2d(at::relu(at::conv2d(batch.x, p[0], p[1], 2, 3)), 2, 1);
@@ -171,7 +160,7 @@ json measure(const BenchOptions& options) {
   config::RunSpec spec = workload(options);
   spec.rounds = 4;
   spec.federation.eval_every = spec.rounds;
-  const federation::Setup setup = federation::prepare(spec);
+  const federation::Setup setup(spec);
   const int threads = resolve_threads(options.threads);
 
   std::vector<double> engine_one, engine_all, own, libtorch, overhead, scaling;

@@ -25,6 +25,7 @@
 namespace sotto::cli {
 namespace {
 
+constexpr int64_t kParticipations = 20;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kWidth = 512;
 constexpr double kRadius = 10, kGamma = 0.05, kTau = 4, kWeight = 0.05, kBeta = 0.999;
@@ -102,7 +103,7 @@ class Workload {
   }
 
   void release(const methods::PrototypeRelease& how, int64_t round) {
-    how.release({features_, y_, y_}, {}, {}, {.records = x_.size(0), .participations = 20, .epsilon = 1.0},
+    how.release({features_, y_, y_}, {}, {}, {.records = x_.size(0), .participations = kParticipations, .epsilon = 1.0},
                 {.ledger = ledger_, .round = round});
   }
 
@@ -125,12 +126,11 @@ class Workload {
 void bench_vpdr(const BenchOptions& options) {
   Workload work(options);
   const config::RunSpec igpp_spec = spec_with("igpp"), vpp_spec = spec_with("vpp");
-  const models::TaskData data;
-  const std::vector<int32_t> participations(4, 20);
+  const methods::PublicFacts facts{.most_participations = kParticipations};
   const auto release_of = [&](const config::RunSpec& spec, const char* mechanism) {
     methods::ReleaseOptions release;
     release.mechanism = mechanism;
-    return methods::PrototypeRelease({spec, data, participations, {}}, release, {kWidth, kClasses, 1}, false);
+    return methods::PrototypeRelease({spec, facts}, release, {kWidth, kClasses, 1}, false);
   };
   const methods::PrototypeRelease igpp = release_of(igpp_spec, "igpp"), vpp = release_of(vpp_spec, "vpp");
 

@@ -59,10 +59,10 @@ std::string guarantee(const json& row) {
 }  // namespace
 
 ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done)
-    : spec_(setup.spec),
+    : spec_(setup.spec()),
       rounds_done_(rounds_done),
-      progress_("training", (setup.spec.rounds - rounds_done) * clients_per_round(setup.spec)),
-      spending_(setup.spec) {}
+      progress_("training", (setup.spec().rounds - rounds_done) * clients_per_round(setup.spec())),
+      spending_(setup.spec()) {}
 
 double ConsoleWatcher::elapsed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -73,7 +73,7 @@ std::string ConsoleWatcher::time_left(int64_t round) const {
   return format_duration(elapsed() / done * static_cast<double>(spec_.rounds - round));
 }
 
-void ConsoleWatcher::client_done(int64_t round, int64_t) {
+void ConsoleWatcher::client_done(int64_t round) {
   progress_.advance(1, fmt::format("round {}{}", round, spent_text_));
 }
 

@@ -3,7 +3,7 @@
 
 #include "artifacts/spending.h"
 #include "base/progress.h"
-#include "federation/loop.h"
+#include "federation/federation.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace sotto::cli {
 
-class ConsoleWatcher : public federation::RunSink {
+class ConsoleWatcher {
  public:
   // `rounds_done` were finished before this process started.
   ConsoleWatcher(const federation::Setup& setup, int64_t rounds_done);
@@ -24,10 +24,8 @@ class ConsoleWatcher : public federation::RunSink {
   // would cost the run more than about a hundredth of its time show none.
   void follow(const privacy::Ledger& ledger) { ledger_ = &ledger; }
 
-  void client_done(int64_t round, int64_t client) override;
-  void upload(int64_t, int64_t, const privacy::Upload&) override {}
-  void round(const federation::RoundRecord& record) override;
-  void checkpoint(const federation::Checkpoint&) override {}
+  void client_done(int64_t round);
+  void round(const federation::RoundRecord& record);
 
  private:
   struct Column {

@@ -7,8 +7,8 @@
 #include "base/parallel.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "federation/loop.h"
 #include "report/t_sne.h"
+#include "transport/simulation.h"
 
 #include <ATen/ATen.h>
 
@@ -28,19 +28,6 @@ struct EmbedOptions {
   OutputOptions output;
 };
 
-struct FirstRoundIsOver {};
-
-// Keeps the broadcast of the first round and ends the run there.
-struct FirstRound : federation::RunSink {
-  void upload(int64_t, int64_t, const privacy::Upload&) override {}
-  void round(const federation::RoundRecord&) override {}
-  void checkpoint(const federation::Checkpoint& point) override {
-    broadcast = point.broadcast;
-    throw FirstRoundIsOver();
-  }
-  methods::Broadcast broadcast;
-};
-
 // Held-out records, dealt evenly to clients.
 struct Sample {
   std::vector<int64_t> clients;
@@ -48,13 +35,13 @@ struct Sample {
 };
 
 Sample sample_of(const federation::Setup& setup, int64_t records) {
-  const data::Dataset& dataset = setup.data.dataset;
+  const data::Dataset& dataset = setup.dataset();
   Sample sample;
-  const int64_t clients = std::min<int64_t>(setup.spec.data.clients, 10);
+  const int64_t clients = std::min<int64_t>(setup.spec().data.clients, 10);
   for (int64_t client = 0; client < clients; ++client) {
-    const data::Shard shard = setup.partition->shard(client);
+    const data::Shard shard = setup.partition().shard(client);
     if (shard.test.numel() == 0) continue;
-    RandomStream stream(setup.spec.seed, "embedded-records", 0, static_cast<uint64_t>(client));
+    RandomStream stream(setup.spec().seed, "embedded-records", 0, static_cast<uint64_t>(client));
     const auto rows = stream.sample_without_replacement(
         shard.test.numel(), std::min(shard.test.numel(), std::max<int64_t>(1, records / clients)));
     data::Batch batch;
@@ -70,7 +57,7 @@ Sample sample_of(const federation::Setup& setup, int64_t records) {
 json picture(const std::string& title, const std::vector<at::Tensor>& features, const Sample& sample,
              const federation::Setup& setup) {
   const at::Tensor points = report::t_sne(at::cat(features));
-  json value = {{"title", title}, {"classes", setup.data.dataset.class_names}};
+  json value = {{"title", title}, {"classes", setup.dataset().class_names}};
   std::vector<double> x, y;
   std::vector<int64_t> label;
   for (int64_t i = 0; i < points.size(0); ++i) {
@@ -97,18 +84,14 @@ void embed(const EmbedOptions& options) {
     }
 
     // A run depends on its settings alone: its first round can be had again.
-    federation::Setup setup = federation::prepare(trained.setup().spec);
-    setup.spec.record.checkpoint_every = 1;
+    const federation::Setup& setup = trained.setup();
     const auto states = federation::make_memory_store({});
     privacy::Ledger ledger;
-    FirstRound sink;
-    try {
-      run_rounds(setup, {*states, ledger, sink, available_threads()}, std::nullopt);
-    } catch (const FirstRoundIsOver&) {
-    }
-    const auto method = setup.method->make_client(setup.context());
+    transport::Simulation again(setup, *states, ledger, {.threads = available_threads()});
+    again.next_round();
+    const auto method = setup.method().make_client(setup.client_context());
     for (size_t i = 0; i < sample.clients.size(); ++i) {
-      method->select(sink.broadcast, states->get(sample.clients[i]));
+      method->select(again.broadcast(), states->get(sample.clients[i]));
       first.push_back(method->features(sample.batches[i].x));
     }
     info("placing {} records", at::cat(first).size(0));

@@ -6,13 +6,13 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/safetensors.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
+#include "io/safetensors.h"
 #include "methods/catalogue.h"
-#include "methods/prompt_file.h"
-#include "models/weights.h"
+#include "methods/prompts/prompt_file.h"
+#include "models/weights/weights.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -46,14 +46,14 @@ void export_model(const ExportOptions& options) {
   }
   const artifacts::TrainedModel model(options.run, options.client < 0 ? std::nullopt : std::optional(options.client));
   const NamedTensors weights = model.weights();
-  const config::RunSpec& spec = model.setup().spec;
-  const data::Dataset& dataset = model.setup().data.dataset;
+  const config::RunSpec& spec = model.setup().spec();
+  const data::Dataset& dataset = model.setup().dataset();
   if (methods::holds_prompt(spec, weights)) {
     if (format != ".safetensors") fail_user("--out {}: a prompt is kept as .safetensors", options.out);
     methods::write_prompt_file(
         path, methods::prompt_file_of(spec, dataset.class_names, dataset.record_shape().front(), weights));
   } else if (format == ".safetensors") {
-    write_safetensors(path, {.tensors = weights, .metadata = {{"model", model.setup().spec.model.name}}});
+    io::write_safetensors(path, {.tensors = weights, .metadata = {{"model", model.setup().spec().model.name}}});
   } else {
     models::write_state_dict(path, weights);
   }
@@ -72,7 +72,7 @@ void export_model(const ExportOptions& options) {
 
 void export_csv(const ExportOptions& options) {
   const artifacts::RunReader run(options.run);
-  const config::RunSpec spec = load_spec({.config = options.run, .overrides = {}});
+  const config::RunSpec spec = run::load_spec({.config = options.run, .overrides = {}});
   const artifacts::CsvTable table = options.table == "clients"  ? artifacts::clients_csv(run, spec)
                                     : options.table == "rounds" ? artifacts::rounds_csv(run, spec)
                                                                 : artifacts::ledger_csv(run);
@@ -91,7 +91,7 @@ void export_csv(const ExportOptions& options) {
 
 void export_events(const ExportOptions& options) {
   const artifacts::RunReader run(options.run);
-  artifacts::EventExport events(run, load_spec({.config = options.run, .overrides = {}}), options.tensorboard,
+  artifacts::EventExport events(run, run::load_spec({.config = options.run, .overrides = {}}), options.tensorboard,
                                 options.per_client);
   if (options.follow) {
     catch_interrupts();

@@ -5,13 +5,13 @@
 #include "base/log.h"
 #include "base/statistics.h"
 #include "cli/commands.h"
-#include "cli/curve_file.h"
-#include "cli/fit_grid.h"
-#include "cli/jobs.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
+#include "experiments/curve_file.h"
+#include "experiments/fit_grid.h"
+#include "experiments/jobs.h"
 #include "federation/setup.h"
-#include "methods/loudness.h"
+#include "methods/parts/loudness.h"
 #include "report/curve_picture.h"
 
 #include <CLI/CLI.hpp>
@@ -25,21 +25,23 @@ namespace sotto::cli {
 namespace {
 
 struct FitCommand {
-  RunConfigOptions config;
-  FitScope scope;
+  run::ConfigSource config;
+  experiments::FitScope scope;
   std::string out;
   int jobs = 0;
   OutputOptions output;
 };
 
 // Repeats are the outer loop: the whole matrix is known once before it is known better.
-std::vector<Job> plan_jobs(const FitCommand& command, const FitGrid& grid, const fs::path& folder) {
-  std::vector<Job> jobs;
+std::vector<experiments::Job> plan_jobs(const FitCommand& command, const experiments::FitGrid& grid,
+                                        const fs::path& folder) {
+  std::vector<experiments::Job> jobs;
   for (int64_t seed = 1; seed <= grid.repeats; ++seed) {
     for (size_t i = 0; i < grid.budgets.size(); ++i) {
       for (size_t j = 0; j < grid.bounds.size(); ++j) {
-        jobs.push_back(make_job(i * grid.bounds.size() + j,
-                                simulation(command.config, grid, grid.budgets[i], grid.bounds[j], seed), folder));
+        jobs.push_back(experiments::make_job(
+            i * grid.bounds.size() + j,
+            experiments::simulation(command.config, grid, grid.budgets[i], grid.bounds[j], seed), folder));
       }
     }
   }
@@ -48,16 +50,15 @@ std::vector<Job> plan_jobs(const FitCommand& command, const FitGrid& grid, const
 
 // Of the client that takes part as often as half of them. The bound cancels out.
 double signal_to_noise(const federation::Setup& setup) {
-  std::vector<int64_t> clients(setup.participations.size());
+  std::vector<int64_t> clients(static_cast<size_t>(setup.spec().data.clients));
   std::iota(clients.begin(), clients.end(), 0);
   const auto middle = clients.begin() + static_cast<std::ptrdiff_t>(clients.size() / 2);
-  std::stable_sort(clients.begin(), clients.end(), [&](int64_t a, int64_t b) {
-    return setup.participations[static_cast<size_t>(a)] < setup.participations[static_cast<size_t>(b)];
-  });
-  return 1 / methods::loudness(setup.plan_for(*middle).front()).in_norm;
+  std::stable_sort(clients.begin(), clients.end(),
+                   [&](int64_t a, int64_t b) { return setup.participations_of(a) < setup.participations_of(b); });
+  return 1 / methods::loudness(setup.plan_for(*middle).front().reach()).in_norm;
 }
 
-double accuracy_of(const Job& job) {
+double accuracy_of(const experiments::Job& job) {
   const nlohmann::json& value = (*job.summary)["accuracy"]["mean"];
   return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -65,9 +66,9 @@ double accuracy_of(const Job& job) {
 // The best pair so far, for those who wait.
 class Leader {
  public:
-  explicit Leader(const FitGrid& grid) : grid_(grid) {}
+  explicit Leader(const experiments::FitGrid& grid) : grid_(grid) {}
 
-  std::string after(const Job& job) {
+  std::string after(const experiments::Job& job) {
     const double accuracy = accuracy_of(job);
     if (accuracy > accuracy_) {
       accuracy_ = accuracy;
@@ -79,16 +80,16 @@ class Leader {
   }
 
  private:
-  const FitGrid& grid_;
+  const experiments::FitGrid& grid_;
   double accuracy_ = -1;
   size_t cell_ = 0;
 };
 
 // Before any work is done: what is wrong with the settings shows here.
-std::vector<double> noise_of_budgets(const FitGrid& grid, const std::vector<Job>& jobs) {
+std::vector<double> noise_of_budgets(const experiments::FitGrid& grid, const std::vector<experiments::Job>& jobs) {
   std::vector<double> noise;
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
-    noise.push_back(signal_to_noise(federation::prepare(jobs[i * grid.bounds.size()].spec)));
+    noise.push_back(signal_to_noise(federation::Setup(jobs[i * grid.bounds.size()].spec)));
     if (grid.options().axis == "noise" && i > 0 && noise[i] <= noise[i - 1]) {
       fail_user("fit.axis: the budgets {} and {} lead to the same noise; leave one out, or set axis = \"epsilon\"",
                 grid.budgets[i - 1], grid.budgets[i]);
@@ -97,17 +98,18 @@ std::vector<double> noise_of_budgets(const FitGrid& grid, const std::vector<Job>
   return noise;
 }
 
-FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector<double> noise) {
+experiments::FitMatrix collect(const experiments::FitGrid& grid, const std::vector<experiments::Job>& jobs,
+                               std::vector<double> noise) {
   const size_t columns = grid.bounds.size();
   std::vector<std::vector<double>> values(grid.budgets.size() * columns);
-  for (const Job& job : jobs) {
+  for (const experiments::Job& job : jobs) {
     if (!job.failure.empty()) {
       fail_user("the run with ε = {} and C = {} failed: {}", grid.budgets[job.cell / columns],
                 grid.bounds[job.cell % columns], job.failure);
     }
     values[job.cell].push_back(accuracy_of(job));
   }
-  FitMatrix matrix;
+  experiments::FitMatrix matrix;
   matrix.x = grid.options().axis == "noise" ? noise : grid.budgets;
   matrix.noise = std::move(noise);
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
@@ -123,7 +125,7 @@ FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector
   return matrix;
 }
 
-methods::CurveFit fit_matrix(const FitGrid& grid, const FitMatrix& matrix) {
+methods::CurveFit fit_matrix(const experiments::FitGrid& grid, const experiments::FitMatrix& matrix) {
   std::vector<methods::CurvePoint> points;
   for (size_t i = 0; i < grid.budgets.size(); ++i) points.push_back({matrix.x[i], grid.bounds[matrix.best[i]]});
   return methods::fit_curve(std::move(points), {.axis = grid.options().axis,
@@ -134,8 +136,8 @@ methods::CurveFit fit_matrix(const FitGrid& grid, const FitMatrix& matrix) {
                                                 .grain = grid.largest_ratio()});
 }
 
-report::CurveSummary picture_of(const FitGrid& grid, const config::RunSpec& simulated, const FitMatrix& matrix,
-                                const methods::CurveFit& fit) {
+report::CurveSummary picture_of(const experiments::FitGrid& grid, const config::RunSpec& simulated,
+                                const experiments::FitMatrix& matrix, const methods::CurveFit& fit) {
   report::CurveSummary summary;
   summary.title = "Which clipping bound suits which budget";
   summary.subtitle = fmt::format("{}, {} on {}: {} clients, {} rounds, mean of {} run{}{}", simulated.method,
@@ -150,9 +152,10 @@ report::CurveSummary picture_of(const FitGrid& grid, const config::RunSpec& simu
 
 void fit(const FitCommand& command) {
   catch_interrupts();
-  const FitGrid grid = plan_fit(command.config, command.scope);
-  const fs::path folder = command.out.empty() ? default_group_folder(command.config, "fit") : fs::path(command.out);
-  std::vector<Job> jobs = plan_jobs(command, grid, folder / "runs");
+  const experiments::FitGrid grid = experiments::plan_fit(command.config, command.scope);
+  const fs::path folder =
+      command.out.empty() ? run::default_group_folder(command.config, "fit") : fs::path(command.out);
+  std::vector<experiments::Job> jobs = plan_jobs(command, grid, folder / "runs");
   if (grid.proxy_is_client_data()) {
     warn("the curve is learnt from the clients' own dataset: unless {} is public, no budget covers it",
          grid.options().proxy);
@@ -161,24 +164,24 @@ void fit(const FitCommand& command) {
   info("{} budgets × {} bounds × {} repeats = {} runs of {} rounds on {} into {}", grid.budgets.size(),
        grid.bounds.size(), grid.repeats, jobs.size(), grid.rounds, grid.options().proxy, folder.string());
   Leader leader(grid);
-  run_jobs(jobs, {.title = "fit", .threads = resolve_threads(command.jobs), .status = [&](const Job& job) {
-                    return leader.after(job);
-                  }});
+  experiments::run_jobs(jobs, {.title = "fit",
+                               .threads = resolve_threads(command.jobs),
+                               .status = [&](const experiments::Job& job) { return leader.after(job); }});
   if (interrupted()) throw Interrupted("stopped; the same command continues the fit");
 
-  const FitMatrix matrix = collect(grid, jobs, std::move(noise));
+  const experiments::FitMatrix matrix = collect(grid, jobs, std::move(noise));
   const methods::CurveFit fitted = fit_matrix(grid, matrix);
   const config::RunSpec& simulated = jobs.front().spec;
-  const nlohmann::ordered_json value = curve_file(grid, simulated, matrix, fitted);
+  const nlohmann::ordered_json value = experiments::curve_file(grid, simulated, matrix, fitted);
   methods::clip_curve_from(nlohmann::json(value["curve"]), "the fitted curve");
   make_folder(folder);
-  write_file_atomically(folder / "curve.json", readable(value));
+  write_file_atomically(folder / "curve.json", experiments::readable(value));
   report::write_curve_picture(folder / "curve.png", picture_of(grid, simulated, matrix, fitted));
   if (command.output.json) {
     print_json(nlohmann::json(value));
     return;
   }
-  print_text(describe_fit(grid, matrix, fitted) +
+  print_text(experiments::describe_fit(grid, matrix, fitted) +
              fmt::format("\ncurve {} (picture beside it); use it with method.curve = \"{}\"\n",
                          (folder / "curve.json").string(), (folder / "curve.json").string()));
 }
@@ -188,7 +191,7 @@ void fit(const FitCommand& command) {
 void add_fit(CLI::App& program) {
   auto options = std::make_shared<FitCommand>();
   CLI::App* command = program.add_subcommand("fit", "Learn on public data which clipping bound suits which budget");
-  add_run_config_options(*command, options->config);
+  add_config_options(*command, options->config);
   command->add_option("--out", options->out, "Folder for the curve and the runs (default: runs/CONFIG-fit)");
   command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")
       ->check(CLI::Range(0, 1024));

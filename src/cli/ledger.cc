@@ -7,8 +7,8 @@
 #include "base/json_number.h"
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::string epsilon_text(const json& value) {
 struct OpenRun {
   explicit OpenRun(const std::string& folder)
       : reader(folder),
-        spec(load_spec({.config = folder, .overrides = {}})),
+        spec(run::load_spec({.config = folder, .overrides = {}})),
         ledger(std::filesystem::path(folder) / "ledger.sqlite", privacy::Ledger::Mode::kRead) {}
 
   double delta() const { return spec.privacy ? spec.privacy->delta : 1e-5; }
@@ -116,8 +116,8 @@ json kinds_json(const std::vector<privacy::Event>& events) {
     ++kind.count;
     kind.clients.insert(event.client);
     if (event.sensitivity > 0) {
-      kind.least_multiplier = std::min(kind.least_multiplier, event.noise / event.sensitivity);
-      kind.most_multiplier = std::max(kind.most_multiplier, event.noise / event.sensitivity);
+      kind.least_multiplier = std::min(kind.least_multiplier, event.noise_scale / event.sensitivity);
+      kind.most_multiplier = std::max(kind.most_multiplier, event.noise_scale / event.sensitivity);
     }
   }
   json rows = json::array();

@@ -1,14 +1,15 @@
 // sotto plan: what a run would do, without doing it.
 #include "base/table.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/partition_summary.h"
-#include "cli/run_config.h"
 #include "federation/setup.h"
 #include "methods/catalogue.h"
-#include "methods/loudness.h"
+#include "methods/parts/loudness.h"
+#include "privacy/guarantee.h"
 #include "report/partition_picture.h"
 #include "report/partition_table.h"
+#include "run/partition_summary.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 struct PlanOptions {
-  RunConfigOptions config;
+  run::ConfigSource config;
   OutputOptions output;
   std::string picture;
 };
@@ -32,11 +33,11 @@ struct Sizes {
 
 // A method that does not use [model] is asked what it broadcasts.
 Sizes parameter_counts(const federation::Setup& setup) {
-  if (!setup.method->uses_model) {
-    return {total_elements(setup.method->make_server(setup.context())->open().values), 0};
+  if (!setup.method().uses_model) {
+    return {total_elements(setup.method().make_server(setup.public_context())->open().values), 0};
   }
-  RandomStream init(setup.spec.seed, "model-init");
-  const auto model = models::make_model(setup.spec.model, setup.data.task, init);
+  RandomStream init(setup.spec().seed, "model-init");
+  const auto model = models::make_model(setup.spec().model, setup.data().task, init);
   return {total_elements(model->shared_parameters()), total_elements(model->personal_parameters())};
 }
 
@@ -49,26 +50,26 @@ int64_t median_client(const at::Tensor& records) {
   return std::get<1>(records.median(0)).item<int64_t>();
 }
 
-json release_json(const config::RunSpec& spec, const methods::PlannedRelease& release) {
-  const privacy::Event& event = release.event;
+json release_json(const config::RunSpec& spec, const privacy::Channel& channel) {
+  const privacy::Event& event = channel.terms();
   json value = {{"what", event.what},
                 {"observer", event.observer},
                 {"mechanism", event.mechanism},
-                {"how_often", release.how_often},
-                {"times", release.times},
+                {"how_often", channel.how_often()},
+                {"times", channel.times()},
                 {"why_unproven", event.why_unproven.empty() ? json(nullptr) : json(event.why_unproven)}};
-  if (event.noise == 0 || !spec.privacy) return value;
+  if (event.noise_scale == 0 || !spec.privacy) return value;
   privacy::Tally tally;
-  tally.add(event, release.times);
-  const methods::Loudness loudness = methods::loudness(release);
+  tally.add(event, channel.times());
+  const methods::Loudness loudness = methods::loudness(channel.reach());
   value.update({{"touches", event.steps},
                 {"sampling_rate", event.sampling_rate},
                 {"sensitivity", event.sensitivity},
-                {"noise_stddev", release.noise_stddev},
-                {"noise_multiplier", event.noise / event.sensitivity},
+                {"noise_stddev", channel.reach().noise_stddev},
+                {"noise_multiplier", event.noise_scale / event.sensitivity},
                 {"epsilon", tally.proven(spec.privacy->delta)},
-                {"coordinates", release.coordinates},
-                {"bound", release.bound},
+                {"coordinates", channel.reach().coordinates},
+                {"bound", channel.reach().bound},
                 {"noise_per_coordinate", loudness.per_coordinate},
                 {"noise_in_norm", loudness.in_norm},
                 {"noise_over_run", loudness.over_run},
@@ -77,17 +78,17 @@ json release_json(const config::RunSpec& spec, const methods::PlannedRelease& re
 }
 
 json plan_json(const federation::Setup& setup, const report::PartitionSummary& partition) {
-  const config::RunSpec& spec = setup.spec;
+  const config::RunSpec& spec = setup.spec();
   const Sizes sizes = parameter_counts(setup);
   const at::Tensor records = partition.counts.sum(1);
   const int64_t cohort = spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
   json releases = json::array();
-  for (const auto& release : setup.plan_for(median_client(records))) releases.push_back(release_json(spec, release));
+  for (const auto& channel : setup.plan_for(median_client(records))) releases.push_back(release_json(spec, channel));
   return {{"dataset", spec.data.name},
-          {"train_records", setup.data.dataset.train.size()},
-          {"test_records", setup.data.dataset.test.size()},
-          {"classes", setup.data.dataset.classes()},
-          {"domains", setup.data.dataset.domain_names},
+          {"train_records", setup.dataset().train.size()},
+          {"test_records", setup.dataset().test.size()},
+          {"classes", setup.dataset().classes()},
+          {"domains", setup.dataset().domain_names},
           {"clients", spec.data.clients},
           {"records_per_client", {{"min", records.min().item<int64_t>()}, {"max", records.max().item<int64_t>()}}},
           {"model", methods::trained_model_name(spec)},
@@ -148,8 +149,8 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
 }
 
 void plan(const PlanOptions& options) {
-  const federation::Setup setup = federation::prepare(load_spec(options.config));
-  const report::PartitionSummary partition = summarise_partition(setup);
+  const federation::Setup setup(run::load_spec(options.config));
+  const report::PartitionSummary partition = run::summarise_partition(setup);
   if (!options.picture.empty()) report::write_partition_picture(options.picture, partition);
   const json value = plan_json(setup, partition);
   if (options.output.json) {
@@ -164,7 +165,7 @@ void plan(const PlanOptions& options) {
 void add_plan(CLI::App& program) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = program.add_subcommand("plan", "Print what a run would do, without doing it");
-  add_run_config_options(*command, options->config);
+  add_config_options(*command, options->config);
   command->add_option("--picture", options->picture, "Also draw the partition into this PNG file");
   add_output_options(*command, options->output, "Print the plan as JSON");
   add_example(*command, "sotto plan examples/1_first_federation.toml --picture partition.png");

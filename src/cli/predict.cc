@@ -5,9 +5,9 @@
 #include "base/table.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "data/images/decode.h"
 #include "data/source.h"
-#include "methods/prompt_file.h"
+#include "io/images/decode.h"
+#include "methods/prompts/prompt_file.h"
 
 #include <ATen/ATen.h>
 
@@ -52,11 +52,11 @@ Question from_images(const std::vector<std::string>& files, const data::Dataset&
   }
   const std::vector<int64_t> shape = trained_on.record_shape();
   const auto count = static_cast<int64_t>(files.size());
-  const data::EncodedImages encoded{.count = count,
-                                    .bytes = [&](int64_t i) { return read_file(files[static_cast<size_t>(i)]); },
-                                    .where = [&](int64_t i) { return files[static_cast<size_t>(i)]; }};
+  const io::EncodedImages encoded{.count = count,
+                                  .bytes = [&](int64_t i) { return read_file(files[static_cast<size_t>(i)]); },
+                                  .where = [&](int64_t i) { return files[static_cast<size_t>(i)]; }};
   Question question;
-  question.records.x = with_channels(data::decode_images(encoded, shape[1], "decoding"), shape[0]);
+  question.records.x = with_channels(io::decode_images(encoded, shape[1], "decoding"), shape[0]);
   question.records.y = at::zeros({count}, at::kLong);
   question.names = files;
   return question;
@@ -80,10 +80,10 @@ Question from_path(const std::string& path, const data::Dataset& trained_on) {
 }
 
 Question from_held_out(int64_t count, std::optional<int64_t> client, const federation::Setup& setup) {
-  const data::Dataset& dataset = setup.data.dataset;
+  const data::Dataset& dataset = setup.dataset();
   const bool own_split = dataset.test.size() > 0;
   const data::Records& split = own_split ? dataset.test : dataset.train;
-  at::Tensor rows = client || !own_split ? setup.partition->shard(client.value_or(0)).test : at::arange(split.size());
+  at::Tensor rows = client || !own_split ? setup.partition().shard(client.value_or(0)).test : at::arange(split.size());
   rows = rows.narrow(0, 0, std::min(count, rows.size(0)));
   Question question;
   question.records.x = split.x.index_select(0, rows);
@@ -97,8 +97,8 @@ Question from_held_out(int64_t count, std::optional<int64_t> client, const feder
 Question ask(const PredictOptions& options, std::optional<int64_t> client, const federation::Setup& setup) {
   const int chosen = (options.images.empty() ? 0 : 1) + (options.data.empty() ? 0 : 1) + (options.test > 0 ? 1 : 0);
   if (chosen != 1) fail_user("say what to classify: --image FILE…, --data PATH, or --test COUNT");
-  if (!options.images.empty()) return from_images(options.images, setup.data.dataset);
-  if (!options.data.empty()) return from_path(options.data, setup.data.dataset);
+  if (!options.images.empty()) return from_images(options.images, setup.dataset());
+  if (!options.data.empty()) return from_path(options.data, setup.dataset());
   return from_held_out(options.test, client, setup);
 }
 
@@ -114,7 +114,7 @@ json best_classes(const at::Tensor& probabilities, const std::vector<std::string
 }
 
 json answer(const artifacts::TrainedModel& model, const Question& question, int64_t top) {
-  const data::Dataset& dataset = model.setup().data.dataset;
+  const data::Dataset& dataset = model.setup().dataset();
   data::Batch batch;
   json answers = json::array();
   constexpr int64_t kBatch = 256;

@@ -1,18 +1,15 @@
 // sotto run: one federation, from a config to a run directory.
-#include "artifacts/execute.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/config_options.h"
 #include "cli/console.h"
 #include "cli/output.h"
-#include "cli/partition_summary.h"
-#include "cli/run_config.h"
 #include "methods/catalogue.h"
-#include "report/partition_file.h"
-#include "report/partition_picture.h"
+#include "run/execute.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,7 +18,7 @@ namespace sotto::cli {
 namespace {
 
 struct RunOptions {
-  RunConfigOptions config;
+  run::ConfigSource config;
   OutputOptions output;
   std::string out;
   bool resume = false;
@@ -36,12 +33,12 @@ int64_t rounds_done(const fs::path& folder, const config::RunSpec& spec, bool re
 
 void run(const RunOptions& options) {
   catch_interrupts();
-  const config::RunSpec spec = load_spec(options.config);
-  const fs::path folder = options.out.empty() ? default_run_folder(options.config, spec) : fs::path(options.out);
+  const config::RunSpec spec = run::load_spec(options.config);
+  const fs::path folder = options.out.empty() ? run::default_run_folder(options.config, spec) : fs::path(options.out);
   if (!options.resume && fs::exists(folder)) {
     fail_user("{} exists already; add --resume to continue it, or choose another --out", folder.string());
   }
-  const federation::Setup setup = federation::prepare(spec);
+  const federation::Setup setup(spec);
   const int threads = resolve_threads(options.threads);
   const int64_t done = rounds_done(folder, spec, options.resume);
   info("{} on {}: {} clients, {} rounds, model {}, {} thread{}", spec.method, spec.data.name, spec.data.clients,
@@ -51,16 +48,15 @@ void run(const RunOptions& options) {
   std::optional<nlohmann::json> summary;
   {
     ConsoleWatcher watcher(setup, done);
-    summary = artifacts::execute(setup, {.folder = folder,
-                                         .resume = options.resume,
-                                         .threads = threads,
-                                         .watcher = &watcher,
-                                         .show_ledger = [&](const auto& ledger) { watcher.follow(ledger); }});
+    run::Run rounds(setup,
+                    {.folder = folder, .resume = options.resume, .threads = threads, .client_done = [&](int64_t round) {
+                       watcher.client_done(round);
+                     }});
+    watcher.follow(rounds.ledger());
+    while (const auto record = rounds.next_round()) watcher.round(*record);
+    if (rounds.finished()) summary = rounds.finish();
   }
   if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
-  const report::PartitionSummary partition = summarise_partition(setup);
-  report::write_partition_picture(folder / "partition.png", partition);
-  report::write_partition_file(folder / "partition.json", partition);
   if (options.output.json) {
     print_json(*summary);
     return;
@@ -73,7 +69,7 @@ void run(const RunOptions& options) {
 void add_run(CLI::App& program) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = program.add_subcommand("run", "Run a federation into a run directory");
-  add_run_config_options(*command, options->config);
+  add_config_options(*command, options->config);
   command->add_option("--out", options->out, "The run directory (default: runs/CONFIG-HASH)");
   command->add_flag("--resume", options->resume, "Continue an interrupted run to the same final result");
   add_threads_option(*command, options->threads);

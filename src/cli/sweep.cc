@@ -8,10 +8,10 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/jobs.h"
+#include "cli/config_options.h"
 #include "cli/output.h"
-#include "cli/run_config.h"
-#include "cli/sweep_grid.h"
+#include "experiments/jobs.h"
+#include "experiments/sweep_grid.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ constexpr const char* kRoundsTo = "rounds_to:";
 
 // What the command line says; what it leaves out comes from the config's [sweep].
 struct SweepCommand {
-  RunConfigOptions config;
+  run::ConfigSource config;
   config::SweepOptions table;
   bool quick = false;
   std::string out;
@@ -39,7 +39,7 @@ struct SweepCommand {
 
 // The table that is asked for. `given` tells which options were on the command line.
 config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given) {
-  config::SweepOptions table = load_spec(command.config).sweep.value_or(config::SweepOptions{});
+  config::SweepOptions table = run::load_spec(command.config).sweep.value_or(config::SweepOptions{});
   if (command.quick) {
     table.seeds = std::min(table.seeds, kQuickSeeds);
     if (!table.quick_grid.empty()) table.grid = table.quick_grid;
@@ -53,23 +53,23 @@ config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given)
   return table;
 }
 
-std::vector<Job> plan_jobs(const SweepCommand& command, const config::SweepOptions& table,
-                           const std::vector<Cell>& cells, const fs::path& folder) {
-  std::vector<Job> jobs;
-  const uint64_t first = load_spec(command.config).seed;
+std::vector<experiments::Job> plan_jobs(const SweepCommand& command, const config::SweepOptions& table,
+                                        const std::vector<experiments::Cell>& cells, const fs::path& folder) {
+  std::vector<experiments::Job> jobs;
+  const uint64_t first = run::load_spec(command.config).seed;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(table.seeds); ++seed) {
     for (size_t cell = 0; cell < cells.size(); ++cell) {
       std::vector<std::string> overrides = cells[cell].overrides;
       overrides.insert(overrides.end(), table.quick.begin(), table.quick.end());
       overrides.push_back(fmt::format("seed={}", seed));
-      jobs.push_back(make_job(cell, load_spec(command.config, overrides), folder));
+      jobs.push_back(experiments::make_job(cell, run::load_spec(command.config, overrides), folder));
     }
   }
   return jobs;
 }
 
 // The first round whose accuracy is at least the target; one more than there are if none is.
-double rounds_to(const Job& job, const std::string& target) {
+double rounds_to(const experiments::Job& job, const std::string& target) {
   double wanted = 0;
   try {
     wanted = std::stod(target);
@@ -85,7 +85,7 @@ double rounds_to(const Job& job, const std::string& target) {
   return static_cast<double>(job.spec.rounds + 1);
 }
 
-double metric_of(const Job& job, const std::string& metric) {
+double metric_of(const experiments::Job& job, const std::string& metric) {
   if (metric.starts_with(kRoundsTo)) return rounds_to(job, metric.substr(std::string(kRoundsTo).size()));
   const json* value = &*job.summary;
   for (const std::string& part : split(metric, '.')) {
@@ -102,9 +102,10 @@ void take_largest(json& row, const json& summary, const char* key) {
   row[key] = spread.is_null() ? json(nullptr) : json(std::max(row[key].get<double>(), spread["max"].get<double>()));
 }
 
-json collect(const std::string& metric, const std::vector<Cell>& cells, const std::vector<Job>& jobs) {
+json collect(const std::string& metric, const std::vector<experiments::Cell>& cells,
+             const std::vector<experiments::Job>& jobs) {
   json rows = json::array();
-  for (const Cell& cell : cells) {
+  for (const experiments::Cell& cell : cells) {
     rows.push_back({{"row", cell.row},
                     {"settings", cell.settings},
                     {"claimed_epsilon", 0.0},
@@ -114,7 +115,7 @@ json collect(const std::string& metric, const std::vector<Cell>& cells, const st
                     {"runs", json::array()},
                     {"failures", json::array()}});
   }
-  for (const Job& job : jobs) {
+  for (const experiments::Job& job : jobs) {
     json& row = rows[job.cell];
     if (!job.failure.empty()) row["failures"].push_back(job.failure);
     if (!job.summary) continue;
@@ -183,13 +184,13 @@ std::string table_of(const json& rows, const std::string& metric, bool compared)
 void sweep(const SweepCommand& command, const CLI::App& given) {
   catch_interrupts();
   const config::SweepOptions table = resolve(command, given);
-  const std::vector<Cell> cells = combine(table.rows, expand_grid(table.grid));
-  const auto compared_with = references(cells, table.against);
+  const std::vector<experiments::Cell> cells = experiments::combine(table.rows, experiments::expand_grid(table.grid));
+  const auto compared_with = experiments::references(cells, table.against);
   const std::string what = command.quick ? "quick" : "sweep";
-  const fs::path folder = command.out.empty() ? default_group_folder(command.config, what) : fs::path(command.out);
-  std::vector<Job> jobs = plan_jobs(command, table, cells, folder);
+  const fs::path folder = command.out.empty() ? run::default_group_folder(command.config, what) : fs::path(command.out);
+  std::vector<experiments::Job> jobs = plan_jobs(command, table, cells, folder);
   info("{} settings × {} seeds = {} runs into {}", cells.size(), table.seeds, jobs.size(), folder.string());
-  run_jobs(jobs, {.title = "sweep", .threads = resolve_threads(command.jobs)});
+  experiments::run_jobs(jobs, {.title = "sweep", .threads = resolve_threads(command.jobs)});
   if (interrupted()) throw Interrupted("stopped; the same command continues the sweep");
 
   json rows = collect(table.metric, cells, jobs);
@@ -206,7 +207,7 @@ void sweep(const SweepCommand& command, const CLI::App& given) {
   } else {
     print_text(table_of(rows, table.metric, !table.against.empty()));
   }
-  for (const Job& job : jobs) {
+  for (const experiments::Job& job : jobs) {
     if (!job.failure.empty()) fail_user("some runs failed, the first with: {}", job.failure);
   }
 }
@@ -217,7 +218,7 @@ void add_sweep(CLI::App& program) {
   auto options = std::make_shared<SweepCommand>();
   CLI::App* command = program.add_subcommand(
       "sweep", "Run a grid of settings times seeds, or the table that the config's [sweep] describes, and compare");
-  add_run_config_options(*command, options->config);
+  add_config_options(*command, options->config);
   command->add_option("--grid", options->table.grid, "KEY=V1,V2,… (repeatable: all combinations)")
       ->take_all()
       ->allow_extra_args(false);

@@ -2,7 +2,7 @@
 #include "base/interrupt.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/ui_server.h"
+#include "ui/server.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,8 +20,8 @@ struct UiOptions {
 
 void ui(const UiOptions& options) {
   catch_interrupts();
-  RunBrowser browser(options.root);
-  const UiServer server(browser, options.port);
+  ui::RunBrowser browser(options.root);
+  const ui::UiServer server(browser, options.port);
   fmt::print("{}\nCtrl-C ends it\n", server.address());
   std::fflush(stdout);
   while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/safetensors.h"
 #include "data/readers/feature_file.h"
+#include "io/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ std::optional<Dataset> read_cache(const fs::path& path, const std::string& name,
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   try {
-    const auto metadata = read_safetensors(path).metadata;
+    const auto metadata = io::read_safetensors(path).metadata;
     const auto found = metadata.find(kStampKey);
     if (found == metadata.end() || found->second != stamp) return std::nullopt;
     return read_feature_file(path, name);

@@ -3,9 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "data/archive.h"
 #include "data/cache.h"
-#include "data/csv.h"
 #include "data/file_tree.h"
 #include "data/readers/cifar.h"
 #include "data/readers/feature_file.h"
@@ -16,12 +14,14 @@
 #include "data/readers/table.h"
 #include "data/readers/text_csv.h"
 #include "data/readers/tiny_imagenet.h"
+#include "io/archive.h"
+#include "io/csv.h"
 
 namespace sotto::data {
 namespace {
 
 Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const std::string& name) {
-  const auto rows = parse_csv(read_file(training_file), training_file.string());
+  const auto rows = io::parse_csv(read_file(training_file), training_file.string());
   return is_text_table(rows) ? read_text_csv(path, name) : read_table(path, name);
 }
 
@@ -56,7 +56,7 @@ Dataset read_custom(const fs::path& path, const std::string& name, int64_t image
   }
   if (file.ends_with(".safetensors")) return read_feature_file(path, name);
   if (file.ends_with(".csv")) return read_csv_file(path, path, name);
-  if (fs::is_directory(path, error) || has_archive_name(path)) return read_tree(path, name, image_size);
+  if (fs::is_directory(path, error) || io::has_archive_name(path)) return read_tree(path, name, image_size);
   fail_user("{} is in no known format; a single file must end in .csv or .safetensors, or be a tar or zip archive",
             path.string());
 }

@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "data/images/resample.h"
 #include "data/record_ops.h"
 #include "data/transforms.h"
+#include "io/images/resample.h"
 
 #include <ATen/ATen.h>
 
@@ -55,7 +55,7 @@ Records deal(const Records& records, const std::vector<std::string>& transforms,
 Records as_domain(const Records& records, int64_t domain, int64_t size, bool colour) {
   if (records.size() == 0) return {};
   Records shaped = records;
-  shaped.x = resize_images(colour ? as_rgb(records.x) : records.x, size);
+  shaped.x = io::resize_images(colour ? io::as_rgb(records.x) : records.x, size);
   shaped.domain = at::full_like(records.y, domain);
   return shaped;
 }

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/archive.h"
-#include "data/gzip.h"
+#include "io/archive.h"
+#include "io/gzip.h"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ std::string shared_folder(const std::map<std::string, std::string>& archived) {
 
 std::map<std::string, std::string> read_archive(const fs::path& path) {
   std::map<std::string, std::string> archived;
-  visit_archive(path, [&](const std::string& name, std::string& bytes) { archived[name] = std::move(bytes); });
+  io::visit_archive(path, [&](const std::string& name, std::string& bytes) { archived[name] = std::move(bytes); });
   if (archived.empty()) return archived;
   const size_t prefix = shared_folder(archived).size();
   if (prefix == 0) return archived;
@@ -82,7 +82,7 @@ std::string FileTree::read(const std::string& file) const {
 
 std::string FileTree::read_inflated(const std::string& file) const {
   std::string bytes = read(file);
-  return is_gzipped(bytes) ? gunzip(bytes, where(file)) : bytes;
+  return io::is_gzipped(bytes) ? io::gunzip(bytes, where(file)) : bytes;
 }
 
 std::string FileTree::where(const std::string& file) const {

@@ -2,7 +2,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "data/archive.h"
+#include "io/archive.h"
 
 #include <cstdlib>
 
@@ -20,7 +20,7 @@ std::optional<fs::path> resolve_folder(const fs::path& folder) {
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     is_empty = false;
     has_folders = has_folders || it->is_directory(error);
-    if (!has_archive_name(it->path())) continue;
+    if (!io::has_archive_name(it->path())) continue;
     archive = it->path();
     ++archives;
   }

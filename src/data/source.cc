@@ -8,10 +8,10 @@
 #include "data/catalogue.h"
 #include "data/custom.h"
 #include "data/domains.h"
-#include "data/images/resample.h"
 #include "data/record_ops.h"
 #include "data/search.h"
 #include "data/synthetic_digits.h"
+#include "io/images/resample.h"
 
 #include <ATen/ATen.h>
 
@@ -99,8 +99,8 @@ void check_options(const config::DataOptions& options) {
 void resize(Dataset& dataset, int64_t size) {
   if (dataset.kind != Kind::kImages)
     fail_user("{} does not consist of images, which data.image_size and image backbones need", dataset.name);
-  dataset.train.x = resize_images(dataset.train.x, size);
-  if (dataset.test.size() > 0) dataset.test.x = resize_images(dataset.test.x, size);
+  dataset.train.x = io::resize_images(dataset.train.x, size);
+  if (dataset.test.size() > 0) dataset.test.x = io::resize_images(dataset.test.x, size);
 }
 
 Dataset with_domains(const Dataset& dataset, const std::vector<std::string>& names, uint64_t seed) {

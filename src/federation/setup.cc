@@ -7,7 +7,6 @@
 #include <algorithm>
 
 namespace sotto::federation {
-
 namespace {
 
 // A δ of 1/n lets a mechanism publish one whole record and still keep its promise.
@@ -27,36 +26,65 @@ int64_t least_records(const data::Partition& partition, const config::DataOption
   return least;
 }
 
+methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::TaskData& data,
+                                    const data::Partition& partition, const std::vector<int32_t>& participations) {
+  return {.task = data.task,
+          .kind = data.dataset.kind,
+          .class_names = data.dataset.class_names,
+          .feature_blocks = data.feature_blocks,
+          .average_records = static_cast<double>(data.dataset.train.size()) / static_cast<double>(spec.data.clients),
+          .least_records = least_records(partition, spec.data),
+          .most_participations = *std::max_element(participations.begin(), participations.end())};
+}
+
+std::shared_ptr<const models::TaskData> load(const config::RunSpec& spec, models::TaskDataCache& cache) {
+  methods::find_method(spec.method);
+  auto data = std::make_shared<const models::TaskData>(cache.load(spec.data, spec.model, spec.seed));
+  warn_of_large_delta(spec, data->dataset.train.size());
+  return data;
+}
+
+std::shared_ptr<const models::TaskData> load(const config::RunSpec& spec) {
+  models::TaskDataCache unshared;
+  return load(spec, unshared);
+}
+
 }  // namespace
 
-Setup prepare(const config::RunSpec& spec) {
-  models::TaskDataCache unshared;
-  return prepare(spec, unshared);
-}
+Setup::Setup(const config::RunSpec& spec) : Setup(spec, load(spec)) {}
 
-Setup prepare(const config::RunSpec& spec, models::TaskDataCache& cache) {
-  Setup setup;
-  setup.spec = spec;
-  setup.method = &methods::find_method(spec.method);
-  setup.data = cache.load(spec.data, spec.model, spec.seed);
-  setup.partition = data::make_partition(spec.data, setup.data.dataset, spec.seed);
-  if (setup.method->uses_model) {
+Setup::Setup(const config::RunSpec& spec, models::TaskDataCache& cache) : Setup(spec, load(spec, cache)) {}
+
+Setup::Setup(const config::RunSpec& spec, std::shared_ptr<const models::TaskData> data) {
+  auto parts = std::make_shared<Parts>();
+  parts->spec = spec;
+  parts->method = &methods::find_method(spec.method);
+  parts->data = std::move(data);
+  parts->partition = data::make_partition(spec.data, parts->data->dataset, spec.seed);
+  if (parts->method->uses_model) {
     RandomStream init(spec.seed, "model-init");
-    models::make_model(spec.model, setup.data.task, init);
+    models::make_model(spec.model, parts->data->task, init);
   }
-  setup.participations = count_participations(spec);
-  setup.plan_for(0);
-  warn_of_large_delta(spec, setup.data.dataset.train.size());
-  return setup;
+  parts->participations = count_participations(spec);
+  parts->facts = declared_facts(spec, *parts->data, *parts->partition, parts->participations);
+  parts_ = std::move(parts);
+  plan_for(0);
 }
 
-methods::MethodContext Setup::context() const {
-  return {spec, data, participations, [this] { return least_records(*partition, spec.data); }};
+Setup Setup::with_records(data::Records train) const {
+  auto parts = std::make_shared<Parts>(*parts_);
+  auto data = std::make_shared<models::TaskData>(*parts_->data);
+  data->dataset.train = std::move(train);
+  parts->data = std::move(data);
+  return Setup(std::shared_ptr<const Parts>(std::move(parts)));
+}
+
+methods::ClientFacts Setup::facts_of(int64_t client, int64_t records) const {
+  return {records, participations_of(client), spec().privacy ? spec().privacy->budget_of(client) : 0.0};
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  return method->plan(context(), {partition->shard(client).size(), participations[static_cast<size_t>(client)],
-                                  spec.privacy ? spec.privacy->budget_of(client) : 0.0});
+  return method().plan(public_context(), facts_of(client, partition().shard(client).size()));
 }
 
 }  // namespace sotto::federation

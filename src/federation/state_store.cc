@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
 #include "base/text.h"
+#include "io/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -35,13 +35,13 @@ class MemoryStore : public StateStore {
   void commit(int64_t round) override {
     const std::lock_guard lock(mutex_);
     if (folder_.empty() || states_.empty()) return;
-    SafeTensors file;
+    io::SafeTensors file;
     for (const auto& [client, state] : states_) {
       for (const auto& [name, value] : state.values())
         file.tensors.push_back({fmt::format("{}/{}", client, name), value});
     }
     make_folder(folder_);
-    write_safetensors(path_of(round), file);
+    io::write_safetensors(path_of(round), file);
     for (const auto& entry : fs::directory_iterator(folder_)) {
       if (entry.path() != path_of(round) && entry.path() != path_of(previous_commit_)) fs::remove(entry.path());
     }
@@ -54,7 +54,7 @@ class MemoryStore : public StateStore {
     previous_commit_ = round;
     if (!fs::exists(path_of(round))) return;
     std::map<int64_t, NamedTensors> grouped;
-    for (const auto& [name, value] : read_safetensors(path_of(round)).tensors) {
+    for (const auto& [name, value] : io::read_safetensors(path_of(round)).tensors) {
       const size_t slash = name.find('/');
       grouped[std::stoll(name.substr(0, slash))].push_back({name.substr(slash + 1), value.clone()});
     }
@@ -82,11 +82,11 @@ class DiskStore : public StateStore {
       if (found == latest_.end()) return {};
       round = found->second;
     }
-    return privacy::PrivateState(clone(read_safetensors(path_of(client, round)).tensors));
+    return privacy::PrivateState(clone(io::read_safetensors(path_of(client, round)).tensors));
   }
 
   void put(int64_t client, int64_t round, privacy::PrivateState state) override {
-    write_safetensors(path_of(client, round), {.tensors = state.values(), .metadata = {}});
+    io::write_safetensors(path_of(client, round), {.tensors = state.values(), .metadata = {}});
     const std::lock_guard lock(mutex_);
     const auto latest = latest_.find(client);
     if (latest == latest_.end()) {

@@ -3,17 +3,17 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "methods/dp_fedavg.h"
-#include "methods/dp_fpl.h"
+#include "methods/dpsgd/ladp_baselines.h"
+#include "methods/dpsgd/ladp_fl.h"
+#include "methods/dpsgd/ldp_fedavg.h"
+#include "methods/dpsgd/pac_dp.h"
+#include "methods/dpsgd/rpdp_fl.h"
 #include "methods/fedavg.h"
 #include "methods/fedprox.h"
-#include "methods/ladp_baselines.h"
-#include "methods/ladp_fl.h"
-#include "methods/ldp_fedavg.h"
 #include "methods/local_only.h"
 #include "methods/nbafl.h"
-#include "methods/pac_dp.h"
+#include "methods/prompts/dp_fpl.h"
 #include "methods/prototypes/frameworks.h"
-#include "methods/rpdp_fl.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,10 @@
 #include "methods/dp_fedavg.h"
 
 #include "base/error.h"
-#include "methods/options.h"
-#include "methods/requirements.h"
-#include "methods/trainer_client.h"
+#include "methods/parts/options.h"
+#include "methods/parts/quantile_options.h"
+#include "methods/parts/requirements.h"
+#include "methods/parts/trainer_client.h"
 #include "privacy/calibration.h"
 #include "privacy/mechanisms/gaussian.h"
 #include "privacy/mechanisms/quantile.h"
@@ -17,17 +18,23 @@ namespace sotto::methods {
 namespace {
 
 constexpr const char* kUpdate = "update";
+constexpr const char* kModel = "model";
 constexpr const char* kClipName = "clip";
 
 struct Options {
   double clip = 1.0;
   double server_lr = 1.0;
   std::optional<privacy::QuantileOptions> quantile;
+
+  // The bound of the round that this broadcast begins.
+  double clip_of(const Broadcast& broadcast) const {
+    return quantile ? find_tensor(broadcast.values, kClipName).item<double>() : clip;
+  }
 };
 
 Options read_options(config::Section& section) {
   Options o;
-  const privacy::QuantileOptions quantile = privacy::read_quantile_options(section);
+  const privacy::QuantileOptions quantile = read_quantile_options(section);
   if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
   o.clip = section.number("clip", o.quantile ? 0.1 : o.clip, config::kPositive);
   o.server_lr = section.number("server_lr", o.server_lr, config::kPositive);
@@ -44,7 +51,7 @@ struct Terms {
   double noise_multiplier = 0;
 };
 
-Terms terms_of(const MethodContext& context) {
+Terms terms_of(const PublicContext& context) {
   const config::RunSpec& spec = context.spec;
   const config::PrivacyOptions& privacy = require_privacy(spec, "client");
   Terms terms;
@@ -54,8 +61,7 @@ Terms terms_of(const MethodContext& context) {
   const bool all = terms.expected_cohort == clients;
   terms.everyone = all || spec.federation.sampling == "poisson";
   terms.sampling_rate = terms.everyone ? terms.expected_cohort / clients : 1.0;
-  terms.times =
-      terms.everyone ? spec.rounds : *std::max_element(context.participations.begin(), context.participations.end());
+  terms.times = terms.everyone ? spec.rounds : context.facts.most_participations;
   terms.noise_multiplier = privacy::noise_multiplier_for(privacy.least_budget(), privacy.delta, terms.times,
                                                          terms.sampling_rate, terms.neighbours.adjacency);
   return terms;
@@ -80,12 +86,24 @@ privacy::GroupwiseGaussian mechanism_for(const Options& options, const Terms& te
   return privacy::GroupwiseGaussian::calibrated(terms.noise_multiplier, std::move(groups), std::move(weights));
 }
 
+privacy::Channel update_channel(const config::RunSpec& spec, const ClientFacts& client) {
+  return privacy::Channel::to_trusted_server(kUpdate, privacy::TrustedServer::declared_by(spec))
+      .times(client.participations, "once per participation");
+}
+
+// What the server releases.
+privacy::Channel model_channel(const Terms& terms, const privacy::GroupwiseGaussian& mechanism, int64_t times) {
+  return privacy::Channel::gaussian(kModel, privacy::kClients, mechanism, terms.neighbours)
+      .sampled_at(terms.sampling_rate)
+      .times(times, terms.everyone ? "every round" : "every round, for those who take part");
+}
+
 class Client : public TrainerClient {
  public:
-  Client(const MethodContext& context, const Options& options)
+  Client(const ClientContext& context, const Options& options)
       : TrainerClient(context),
+        spec_(context.spec),
         options_(options),
-        server_(privacy::TrustedServer::declared_by(context.spec)),
         neighbours_(privacy::neighbours_of(require_privacy(context.spec, "client"))) {
     require_no_batch_statistics(trainer_.model());
   }
@@ -95,29 +113,30 @@ class Client : public TrainerClient {
     select(broadcast, state);
     const at::Tensor anchor = trainer_.flat().shared().clone();
     StepResult result;
-    result.report = trainer_.train(shard, context);
+    result.report = trainer_.train(records_, shard, context);
     if (result.report.diverged) return result;
     keep_personal(state);
-    const at::Tensor update = trainer_.flat().shared() - anchor;
-    const double clip = options_.quantile ? find_tensor(broadcast.values, kClipName).item<double>() : options_.clip;
-    NamedTensors values;
-    values.push_back({kUpdate, update});
-    if (options_.quantile) values.push_back(privacy::below(update.norm().item<double>(), clip));
-    auto bounded = privacy::clip_whole(privacy::Contribution(std::move(values)),
-                                       rules_for(clip, options_.quantile.has_value()), neighbours_);
-    result.upload = privacy::hand_over(std::move(bounded), server_, context.release, kUpdate);
+    result.upload = update_channel(spec_, context.own).hand_over(context.release, [&] {
+      const at::Tensor update = trainer_.flat().shared() - anchor;
+      const double clip = options_.clip_of(broadcast);
+      NamedTensors values;
+      values.push_back({kUpdate, update});
+      if (options_.quantile) values.push_back(privacy::below(update.norm().item<double>(), clip));
+      return privacy::clip_whole(privacy::Contribution(std::move(values)),
+                                 rules_for(clip, options_.quantile.has_value()), neighbours_);
+    });
     return result;
   }
 
  private:
+  const config::RunSpec& spec_;
   Options options_;
-  privacy::TrustedServer server_;
   privacy::Neighbours neighbours_;
 };
 
 class Server : public ServerMethod {
  public:
-  Server(const MethodContext& context, const Options& options)
+  Server(const PublicContext& context, const Options& options)
       : options_(options),
         terms_(terms_of(context)),
         model_(initial_model(context)),
@@ -135,23 +154,15 @@ class Server : public ServerMethod {
 
   Broadcast aggregate(const RoundContext& context) override {
     const auto mechanism = mechanism_for(options_, terms_, clip_, flat_.shared().numel());
-    auto event = mechanism.event(context.release, terms_.neighbours, kModel, "clients");
-    event.sampling_rate = terms_.sampling_rate;
-    std::optional<privacy::Receipt> receipt;
-    if (terms_.everyone) {
-      receipt = context.release.ledger.spend(event, terms_.times);
-    } else {
-      for (const int64_t client : context.cohort) {
-        event.client = client;
-        receipt = context.release.ledger.spend(event, terms_.times);
-      }
-    }
-    if (!receipt) return broadcast(context.round());
-    privacy::NoiseSource noise = context.release.noise_source(kModel);
-    const privacy::Release release = mechanism.randomise(sum_->take(), std::move(*receipt), noise);
-    flat_.shared().add_(find_tensor(release.values(), kUpdate), options_.server_lr / terms_.expected_cohort);
+    const privacy::Channel channel = model_channel(terms_, mechanism, terms_.times);
+    const auto sum = [&] { return sum_->take(); };
+    const std::optional<privacy::Release> release = terms_.everyone
+                                                        ? channel.release(context.release, sum)
+                                                        : channel.release_for(context.cohort, context.release, sum);
+    if (!release) return broadcast(context.round());
+    flat_.shared().add_(find_tensor(release->values(), kUpdate), options_.server_lr / terms_.expected_cohort);
     if (options_.quantile) {
-      clip_ = privacy::next_bound(*options_.quantile, clip_, release.values().back().value, terms_.expected_cohort);
+      clip_ = privacy::next_bound(*options_.quantile, clip_, release->values().back().value, terms_.expected_cohort);
       reset_sum();
     }
     return broadcast(context.round());
@@ -163,8 +174,6 @@ class Server : public ServerMethod {
     if (options_.quantile) clip_ = find_tensor(last.values, kClipName).item<double>();
     reset_sum();
   }
-
-  static constexpr const char* kModel = "model";
 
  private:
   void reset_sum() {
@@ -188,47 +197,52 @@ class Server : public ServerMethod {
   std::optional<privacy::BoundedSum> sum_;
 };
 
-ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const Options& options) {
+ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const Options& options) {
   const Terms terms = terms_of(context);
-  privacy::TrustedServer::declared_by(context.spec);
   const int64_t coordinates = total_elements(initial_model(context)->shared_parameters());
   const auto mechanism = mechanism_for(options, terms, options.clip, coordinates);
-  privacy::Ledger unused;
-  auto event = mechanism.event({.ledger = unused}, terms.neighbours, Server::kModel, "clients");
-  event.sampling_rate = terms.sampling_rate;
-  return {{.event = {.observer = "server",
-                     .what = kUpdate,
-                     .mechanism = privacy::kTrustedMechanism,
-                     .why_unproven = privacy::kTrustedReason},
-           .how_often = "once per participation",
-           .times = client.participations},
-          {.event = event,
-           .how_often = terms.everyone ? "every round" : "every round, for those who take part",
-           .times = terms.everyone ? terms.times : client.participations,
-           .coordinates = coordinates,
-           .bound = options.clip * terms.expected_cohort,
-           .noise_stddev = mechanism.noise_stddev(0),
-           .summands = static_cast<double>(context.spec.rounds)}};
+  privacy::Channel model = model_channel(terms, mechanism, terms.everyone ? terms.times : client.participations);
+  model.reaching({.coordinates = coordinates,
+                  .bound = options.clip * terms.expected_cohort,
+                  .noise_stddev = mechanism.noise_stddev(0),
+                  .summands = static_cast<double>(context.spec.rounds)});
+  return {update_channel(context.spec, client), model};
+}
+
+privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast& broadcast, const Options& options) {
+  const Terms terms = terms_of(context);
+  const int64_t coordinates = total_elements(initial_model(context)->shared_parameters());
+  const double clip = options.clip_of(broadcast);
+  privacy::UploadShape shape{.tensors = {{.name = kUpdate, .sizes = {coordinates}}}};
+  if (options.quantile) shape.tensors.push_back(privacy::shapes_of({privacy::below(0.0, clip)}).front());
+  shape.trusted = {.groups = mechanism_for(options, terms, clip, coordinates).groups(),
+                   .rules = rules_for(clip, options.quantile.has_value()),
+                   .neighbours = terms.neighbours};
+  return shape;
 }
 
 }  // namespace
 
 MethodEntry dp_fedavg() {
-  const auto options = [](const MethodContext& context) { return options_of(context.spec, read_options); };
+  const auto options = [](const PublicContext& context) { return options_of(context.spec, read_options); };
   return {.name = "dp-fedavg",
           .what = "a trusted server adds noise to the sum of clipped updates: client-level privacy",
           .citation = "McMahan et al., ICLR 2018; adaptive clipping: Andrew et al., NeurIPS 2021",
           .read_options = [](config::Section& section) { read_options(section); },
-          .plan = [options](const MethodContext& context,
+          .plan = [options](const PublicContext& context,
                             const ClientFacts& client) { return plan(context, client, options(context)); },
           .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
           .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
-          .make_client = [options](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+          .make_client = [options](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return std::make_unique<Client>(context, options(context));
           },
-          .make_server = [options](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
+          .make_server = [options](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return std::make_unique<Server>(context, options(context));
-          }};
+          },
+          .upload_shape =
+              [options](const PublicContext& context, const Broadcast& broadcast) {
+                return upload_shape(context, broadcast, options(context));
+              }};
 }
 
 }  // namespace sotto::methods

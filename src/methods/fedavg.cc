@@ -1,7 +1,7 @@
 #include "methods/fedavg.h"
 
-#include "methods/averaging.h"
-#include "methods/trainer_client.h"
+#include "methods/parts/averaging.h"
+#include "methods/parts/trainer_client.h"
 
 #include <ATen/ATen.h>
 
@@ -11,9 +11,13 @@ namespace {
 constexpr const char* kWhat = "model";
 constexpr const char* kWhy = "non-private method: model weights and record counts are sent in the clear";
 
+privacy::Channel averaging_channel(const ClientFacts& client) {
+  return privacy::Channel::in_the_clear(kWhat, kWhy).times(client.participations, "once per participation");
+}
+
 class AveragingClient : public TrainerClient {
  public:
-  AveragingClient(const MethodContext& context, AnchoredTerm term) : TrainerClient(context), term_(std::move(term)) {}
+  AveragingClient(const ClientContext& context, AnchoredTerm term) : TrainerClient(context), term_(std::move(term)) {}
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
@@ -24,12 +28,14 @@ class AveragingClient : public TrainerClient {
       extra = [this](const models::FlatParameters& parameters) { term_(parameters, anchor_); };
     }
     StepResult result;
-    result.report = trainer_.train(shard, context, extra);
+    result.report = trainer_.train(records_, shard, context, extra);
     if (result.report.diverged) return result;
     keep_personal(state);
-    NamedTensors values = clone(trainer_.shared());
-    values.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(shard.size()), at::kDouble)});
-    result.upload = privacy::in_the_clear(privacy::Contribution(std::move(values)), context.release, kWhat, kWhy);
+    result.upload = averaging_channel(context.own).release_clear(context.release, [&] {
+      NamedTensors values = clone(trainer_.shared());
+      values.push_back(declared_weight(static_cast<double>(shard.size())));
+      return privacy::Contribution(std::move(values));
+    });
     return result;
   }
 
@@ -40,7 +46,7 @@ class AveragingClient : public TrainerClient {
 
 }  // namespace
 
-std::unique_ptr<ClientMethod> make_averaging_client(const MethodContext& context, AnchoredTerm term) {
+std::unique_ptr<ClientMethod> make_averaging_client(const ClientContext& context, AnchoredTerm term) {
   return std::make_unique<AveragingClient>(context, std::move(term));
 }
 
@@ -48,10 +54,12 @@ bool has_personal_part(const config::RunSpec& spec) {
   return !spec.model.personal.empty();
 }
 
-ReleasePlan averaging_plan(const MethodContext&, const ClientFacts& client) {
-  return {{.event = {.observer = "server", .what = kWhat, .mechanism = privacy::kClearMechanism, .why_unproven = kWhy},
-           .how_often = "once per participation",
-           .times = client.participations}};
+ReleasePlan averaging_plan(const PublicContext&, const ClientFacts& client) {
+  return {averaging_channel(client)};
+}
+
+privacy::UploadShape averaging_upload(const PublicContext& context, const Broadcast&) {
+  return model_shape(context);
 }
 
 MethodEntry fedavg() {
@@ -62,8 +70,9 @@ MethodEntry fedavg() {
           .plan = averaging_plan,
           .personal = has_personal_part,
           .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
-          .make_client = [](const MethodContext& context) { return make_averaging_client(context); },
-          .make_server = make_averaging_server};
+          .make_client = [](const ClientContext& context) { return make_averaging_client(context); },
+          .make_server = make_averaging_server,
+          .upload_shape = averaging_upload};
 }
 
 }  // namespace sotto::methods

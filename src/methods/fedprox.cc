@@ -1,8 +1,8 @@
 #include "methods/fedprox.h"
 
-#include "methods/averaging.h"
 #include "methods/fedavg.h"
-#include "methods/options.h"
+#include "methods/parts/averaging.h"
+#include "methods/parts/options.h"
 
 #include <ATen/ATen.h>
 
@@ -19,7 +19,7 @@ FedProxOptions read_options(config::Section& section) {
   return options;
 }
 
-std::unique_ptr<ClientMethod> make_client(const MethodContext& context) {
+std::unique_ptr<ClientMethod> make_client(const ClientContext& context) {
   const double mu = options_of(context.spec, read_options).mu;
   return make_averaging_client(context, [mu](const models::FlatParameters& parameters, const at::Tensor& anchor) {
     parameters.shared_gradient().add_(parameters.shared() - anchor, mu);
@@ -37,7 +37,8 @@ MethodEntry fedprox() {
           .personal = has_personal_part,
           .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
           .make_client = make_client,
-          .make_server = make_averaging_server};
+          .make_server = make_averaging_server,
+          .upload_shape = averaging_upload};
 }
 
 }  // namespace sotto::methods

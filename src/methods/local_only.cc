@@ -1,13 +1,14 @@
 #include "methods/local_only.h"
 
-#include "methods/local_trainer.h"
+#include "methods/parts/local_trainer.h"
 
 namespace sotto::methods {
 namespace {
 
 class LocalClient : public ClientMethod {
  public:
-  explicit LocalClient(const MethodContext& context) : trainer_(context), weights_(trainer_.shared()) {
+  explicit LocalClient(const ClientContext& context)
+      : trainer_(context), records_(context.records), weights_(trainer_.shared()) {
     for (const auto& parameter : trainer_.personal()) weights_.push_back(parameter);
     initial_ = clone(weights_);
   }
@@ -16,7 +17,7 @@ class LocalClient : public ClientMethod {
                   const StepContext& context) override {
     select(broadcast, state);
     StepResult result;
-    result.report = trainer_.train(shard, context);
+    result.report = trainer_.train(records_, shard, context);
     if (!result.report.diverged) state = privacy::PrivateState(clone(weights_));
     return result;
   }
@@ -31,6 +32,7 @@ class LocalClient : public ClientMethod {
 
  private:
   LocalTrainer trainer_;
+  const data::Records& records_;
   NamedTensors weights_;
   NamedTensors initial_;
 };
@@ -56,11 +58,12 @@ MethodEntry local_only() {
           .what = "each client trains alone; nothing is released",
           .citation = "",
           .read_options = [](config::Section&) {},
-          .plan = [](const MethodContext&, const ClientFacts&) { return ReleasePlan{}; },
+          .plan = [](const PublicContext&, const ClientFacts&) { return ReleasePlan{}; },
           .personal = [](const config::RunSpec&) { return true; },
           .global = [](const config::RunSpec&) { return false; },
-          .make_client = [](const MethodContext& context) { return std::make_unique<LocalClient>(context); },
-          .make_server = [](const MethodContext&) { return std::make_unique<SilentServer>(); }};
+          .make_client = [](const ClientContext& context) { return std::make_unique<LocalClient>(context); },
+          .make_server = [](const PublicContext&) { return std::make_unique<SilentServer>(); },
+          .upload_shape = [](const PublicContext&, const Broadcast&) { return privacy::UploadShape{}; }};
 }
 
 }  // namespace sotto::methods

@@ -3,18 +3,16 @@
 // A new method is one small file that defines a MethodEntry, and one line in catalogue.cc.
 #pragma once
 
-#include "config/run_spec.h"
 #include "config/section.h"
 #include "data/partition.h"
-#include "models/task_data.h"
-#include "privacy/ledger.h"
-#include "privacy/release.h"
+#include "methods/context.h"
+#include "privacy/channel.h"
+#include "privacy/wire.h"
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,22 +24,12 @@ struct Broadcast {
   NamedTensors values;
 };
 
-// Where a client's step stands in the run.
-struct StepContext {
-  uint64_t seed;
-  privacy::ReleaseContext release;
-
-  RandomStream stream(std::string_view purpose) const {
-    return RandomStream(seed, purpose, static_cast<uint64_t>(release.round), static_cast<uint64_t>(release.client));
-  }
-};
-
 // How local training went. For the experimenter's eyes in a simulation; never part of a message.
 struct LocalReport {
   double loss = 0.0;    // mean over the records seen
   int64_t samples = 0;  // records seen, with repetition
   bool diverged = false;
-  std::optional<double> noise = 0.0;  // norm of the noise in the upload, expected; absent: it has no closed form
+  std::optional<double> noise_norm = 0.0;       // of the noise in the upload, expected; absent: it has no closed form
   std::map<std::string, double> measures = {};  // what else the method has to say of this step, by name
 };
 
@@ -74,14 +62,6 @@ class ClientMethod {
   virtual NamedTensors selected_weights() const = 0;
 };
 
-// Where the server's turn stands in the run. Its releases are made for everyone, or for each client of the cohort.
-struct RoundContext {
-  privacy::ReleaseContext release;
-  std::span<const int64_t> cohort;
-
-  int64_t round() const { return release.round; }
-};
-
 // The server side. Uploads stream through it in cohort order; it keeps O(model), not O(clients).
 class ServerMethod {
  public:
@@ -96,39 +76,8 @@ class ServerMethod {
   virtual void restore(const Broadcast& last, const NamedTensors& state) = 0;
 };
 
-struct MethodContext {
-  const config::RunSpec& spec;
-  const models::TaskData& data;
-  const std::vector<int32_t>& participations;  // of each client over the whole run: the cohorts are drawn beforehand
-  std::function<int64_t()> least_records;      // declared by the smallest client; a pass over all of them
-};
-
-// What is publicly declared of one client.
-struct ClientFacts {
-  int64_t records = 0;
-  int64_t participations = 0;
-  double epsilon = 0;  // its budget; 0 without [privacy]
-};
-
-// One kind of release a method makes.
-struct PlannedRelease {
-  privacy::Event event = {};   // round and client are not set
-  std::string how_often = {};  // for people: "once per participation"
-  int64_t times = 0;           // how many a client makes (or is part of) in the whole run
-
-  // How loud the noise will be: it falls on `coordinates` numbers of a value whose norm is at most `bound`, and the
-  // model is moved by `summands` such values over the run, each with noise of its own.
-  int64_t coordinates = 0;
-  double bound = 0;
-  double noise_stddev = 0;
-  double summands = 1;
-
-  bool covers(const privacy::Event& other) const {
-    return event.what == other.what && event.observer == other.observer && event.mechanism == other.mechanism &&
-           event.why_unproven == other.why_unproven;
-  }
-};
-using ReleasePlan = std::vector<PlannedRelease>;
+// What a client will release over the run, each kind once.
+using ReleasePlan = std::vector<privacy::Channel>;
 
 struct MethodEntry {
   std::string name;
@@ -140,13 +89,15 @@ struct MethodEntry {
   bool uses_model = true;  // false: it trains something else than what [model] says, which is not looked at
   // What a client of which these facts are declared will release. Settings the method cannot keep its promise under are
   // UserErrors.
-  std::function<ReleasePlan(const MethodContext&, const ClientFacts&)> plan;
+  std::function<ReleasePlan(const PublicContext&, const ClientFacts&)> plan;
   // True if clients end up with models of their own; false if there is only the global one.
   std::function<bool(const config::RunSpec&)> personal;
   // True if there is a global model that can be evaluated without any client's state.
   std::function<bool(const config::RunSpec&)> global;
-  std::function<std::unique_ptr<ClientMethod>(const MethodContext&)> make_client;
-  std::function<std::unique_ptr<ServerMethod>(const MethodContext&)> make_server;
+  std::function<std::unique_ptr<ClientMethod>(const ClientContext&)> make_client;
+  std::function<std::unique_ptr<ServerMethod>(const PublicContext&)> make_server;
+  // What an upload in answer to this broadcast looks like: anything else is refused before the server sees it.
+  std::function<privacy::UploadShape(const PublicContext&, const Broadcast&)> upload_shape;
 };
 
 }  // namespace sotto::methods

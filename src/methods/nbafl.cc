@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "methods/averaging.h"
-#include "methods/options.h"
-#include "methods/requirements.h"
-#include "methods/trainer_client.h"
+#include "methods/parts/averaging.h"
+#include "methods/parts/options.h"
+#include "methods/parts/requirements.h"
+#include "methods/parts/trainer_client.h"
 #include "privacy/calibration.h"
 #include "privacy/mechanisms/gaussian.h"
 
@@ -43,7 +43,7 @@ struct Terms {
   const char* what() const { return printed ? kModel : kUpdate; }
 };
 
-Terms terms_of(const MethodContext& context) {
+Terms terms_of(const PublicContext& context) {
   const config::RunSpec& spec = context.spec;
   const config::PrivacyOptions& privacy = require_privacy(spec, "record");
   const Options options = options_of(spec, read_options);
@@ -62,40 +62,35 @@ Terms terms_of(const MethodContext& context) {
   }
   terms.printed = {.clip = options.clip,
                    .delta = privacy.delta,
-                   .least_records = std::max<int64_t>(context.least_records(), 1),
+                   .least_records = std::max<int64_t>(context.facts.least_records, 1),
                    .rounds = spec.rounds,
                    .exposures = options.exposures == 0 ? spec.rounds : options.exposures,
                    .cohort = expected_cohort(spec)};
   return terms;
 }
 
-// How one client releases in every round of the run.
-struct ClientTerms {
-  privacy::GroupwiseGaussian mechanism;
-  privacy::Claim claim = {};
-
-  privacy::Event event(const Terms& terms, const privacy::ReleaseContext& context) const {
-    privacy::Event event = mechanism.event(context, terms.neighbours, terms.what(), "server");
-    event.claim = claim;
-    return event;
-  }
-};
-
-ClientTerms client_terms(const Terms& terms, double epsilon, int64_t participations, int64_t coordinates) {
+// The noise of one client in every round of the run.
+privacy::GroupwiseGaussian mechanism_for(const Terms& terms, const ClientFacts& client, int64_t coordinates) {
   const std::vector<privacy::Group> groups = {{terms.what(), 1, coordinates, 2 * terms.clip}};
   if (terms.printed) {
-    return {privacy::GroupwiseGaussian::with_stddevs(groups, {terms.printed->uplink_stddev(epsilon)}),
-            {.by = privacy::kClaimRun, .epsilon = epsilon}};
+    return privacy::GroupwiseGaussian::with_stddevs(groups, {terms.printed->uplink_stddev(client.epsilon)});
   }
-  const double multiplier = privacy::noise_multiplier_for(epsilon, terms.delta, std::max<int64_t>(participations, 1),
-                                                          1.0, terms.neighbours.adjacency);
-  return {privacy::GroupwiseGaussian::calibrated(multiplier, groups)};
+  const double multiplier = privacy::noise_multiplier_for(
+      client.epsilon, terms.delta, std::max<int64_t>(client.participations, 1), 1.0, terms.neighbours.adjacency);
+  return privacy::GroupwiseGaussian::calibrated(multiplier, groups);
+}
+
+privacy::Channel channel_for(const Terms& terms, const ClientFacts& client,
+                             const privacy::GroupwiseGaussian& mechanism) {
+  privacy::Channel channel = privacy::Channel::gaussian(terms.what(), privacy::kServer, mechanism, terms.neighbours)
+                                 .times(client.participations, "once per participation");
+  if (terms.printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon});
+  return channel;
 }
 
 class Client : public TrainerClient {
  public:
-  explicit Client(const MethodContext& context)
-      : TrainerClient(context), privacy_(require_privacy(context.spec, "record")), terms_(terms_of(context)) {
+  explicit Client(const ClientContext& context) : TrainerClient(context), terms_(terms_of(context)) {
     require_no_batch_statistics(trainer_.model());
   }
 
@@ -103,40 +98,38 @@ class Client : public TrainerClient {
                   const StepContext& context) override {
     select(broadcast, state);
     at::Tensor shared = trainer_.flat().shared();
-    const privacy::ReleaseContext& where = context.release;
-    const ClientTerms own =
-        client_terms(terms_, privacy_.budget_of(where.client), where.participations, shared.numel());
-    privacy::Receipt receipt = where.ledger.spend(own.event(terms_, where), where.participations);
-    const at::Tensor anchor = shared.clone();
+    const auto mechanism = mechanism_for(terms_, context.own, shared.numel());
     StepResult result;
-    result.report = trainer_.train(shard, context);
-    if (result.report.diverged) {
-      warn("round {}, client {}: training diverged; it sends the broadcast back", where.round, where.client);
-      shared.copy_(anchor);
-      result.report = {};
-    } else {
-      keep_personal(state);
-    }
-    result.report.noise = own.mechanism.noise_norm();
-    NamedTensors values;
-    values.push_back({terms_.what(), terms_.printed ? shared.clone() : shared - anchor});
+    const auto train = [&] {
+      const at::Tensor anchor = shared.clone();
+      result.report = trainer_.train(records_, shard, context);
+      if (result.report.diverged) {
+        warn("round {}, client {}: training diverged; it sends the broadcast back", context.release.round,
+             context.release.client);
+        shared.copy_(anchor);
+        result.report = {};
+      } else {
+        keep_personal(state);
+      }
+      NamedTensors values;
+      values.push_back({terms_.what(), terms_.printed ? shared.clone() : shared - anchor});
+      return privacy::clip_whole(privacy::Contribution(std::move(values)), {{terms_.what(), 1, terms_.clip}},
+                                 terms_.neighbours);
+    };
     NamedTensors declared;
-    declared.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(shard.size()), at::kDouble)});
-    privacy::NoiseSource noise = where.noise_source(terms_.what());
-    result.upload = own.mechanism.randomise(privacy::clip_whole(privacy::Contribution(std::move(values)),
-                                                                {{terms_.what(), 1, terms_.clip}}, terms_.neighbours),
-                                            std::move(receipt), noise, declared);
+    declared.push_back(declared_weight(static_cast<double>(shard.size())));
+    result.upload = channel_for(terms_, context.own, mechanism).release(context.release, train, declared);
+    result.report.noise_norm = mechanism.noise_norm();
     return result;
   }
 
  private:
-  const config::PrivacyOptions& privacy_;
   Terms terms_;
 };
 
 class Server : public ServerMethod {
  public:
-  explicit Server(const MethodContext& context)
+  explicit Server(const PublicContext& context)
       : terms_(terms_of(context)), model_(initial_model(context)), flat_(*model_) {
     if (terms_.printed) downlink_ = terms_.printed->downlink_stddev(context.spec.privacy->least_budget());
     sum_ = at::zeros_like(flat_.shared());
@@ -170,7 +163,7 @@ class Server : public ServerMethod {
  private:
   // Post-processing of releases; the grid is as fine as that of the up-link.
   void perturb(at::Tensor& shared, const privacy::ReleaseContext& context) const {
-    privacy::NoiseSource noise = context.noise_source(kDownlink);
+    privacy::NoiseSource noise = context.post_processing_noise(kDownlink);
     const std::span<float> values(shared.data_ptr<float>(), static_cast<size_t>(shared.numel()));
     privacy::add_gaussian(values, downlink_, 2 * terms_.clip, noise);
   }
@@ -185,32 +178,33 @@ class Server : public ServerMethod {
   double total_records_ = 0;
 };
 
-ReleasePlan plan(const MethodContext& context, const ClientFacts& client) {
+ReleasePlan plan(const PublicContext& context, const ClientFacts& client) {
   const Terms terms = terms_of(context);
   const auto model = initial_model(context);
   require_no_batch_statistics(*model);
   const int64_t coordinates = total_elements(model->shared_parameters());
-  const ClientTerms own = client_terms(terms, client.epsilon, client.participations, coordinates);
-  privacy::Ledger unused;
-  PlannedRelease release{.event = own.event(terms, {.ledger = unused}),
-                         .how_often = "once per participation",
-                         .times = client.participations,
-                         .coordinates = coordinates,
-                         .bound = terms.clip,
-                         .noise_stddev = own.mechanism.noise_stddev(0)};
+  const auto mechanism = mechanism_for(terms, client, coordinates);
+  privacy::Channel channel = channel_for(terms, client, mechanism);
+  privacy::NoiseReach reach{.coordinates = coordinates, .bound = terms.clip, .noise_stddev = mechanism.noise_stddev(0)};
   const auto cohort = static_cast<double>(expected_cohort(context.spec));
   if (!terms.printed) {
-    release.summands = cohort * static_cast<double>(context.spec.rounds);
-    return {release};
+    reach.summands = cohort * static_cast<double>(context.spec.rounds);
+    return {channel.reaching(reach)};
   }
   // A round's model is the mean of that round's uploads alone; the down-link's noise makes it as loud as fewer would.
   const double downlink = terms.printed->downlink_stddev(context.spec.privacy->least_budget());
-  const double variance = std::pow(release.noise_stddev, 2);
-  release.summands = variance / (variance / cohort + downlink * downlink);
+  const double variance = std::pow(reach.noise_stddev, 2);
+  reach.summands = variance / (variance / cohort + downlink * downlink);
   if (downlink > 0) {
-    release.how_often += fmt::format("; the server adds noise of {:.4g} to what it sends back", downlink);
+    channel.times(client.participations, fmt::format("{}; the server adds noise of {:.4g} to what it sends back",
+                                                     channel.how_often(), downlink));
   }
-  return {release};
+  return {channel.reaching(reach)};
+}
+
+privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast&) {
+  const int64_t coordinates = total_elements(initial_model(context)->shared_parameters());
+  return {.tensors = {{.name = terms_of(context).what(), .sizes = {coordinates}}, weight_shape()}};
 }
 
 double classical_factor(double delta) {
@@ -241,12 +235,13 @@ MethodEntry nbafl() {
           .plan = plan,
           .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
           .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
-          .make_client = [](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+          .make_client = [](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return std::make_unique<Client>(context);
           },
-          .make_server = [](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
+          .make_server = [](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return std::make_unique<Server>(context);
-          }};
+          },
+          .upload_shape = upload_shape};
 }
 
 }  // namespace sotto::methods

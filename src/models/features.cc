@@ -8,9 +8,9 @@
 #include "base/progress.h"
 #include "data/readers/feature_file.h"
 #include "data/source.h"
-#include "models/clip_model.h"
 #include "models/task_data.h"
-#include "models/weight_store.h"
+#include "models/vision_language/clip_model.h"
+#include "models/weights/weight_store.h"
 
 #include <ATen/ATen.h>
 

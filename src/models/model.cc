@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "models/catalogue.h"
-#include "models/weight_store.h"
-#include "models/weights.h"
+#include "models/weights/weight_store.h"
+#include "models/weights/weights.h"
 
 #include <ATen/ATen.h>
 

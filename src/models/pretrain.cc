@@ -5,8 +5,8 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "models/task_data.h"
-#include "models/weight_store.h"
-#include "models/weights.h"
+#include "models/weights/weight_store.h"
+#include "models/weights/weights.h"
 
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>

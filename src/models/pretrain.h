@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/run_spec.h"
-#include "models/pretrained_card.h"
+#include "models/weights/pretrained_card.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "data/source.h"
 #include "models/features.h"
-#include "models/weight_store.h"
-#include "models/wordpiece.h"
+#include "models/text/wordpiece.h"
+#include "models/weights/weight_store.h"
 
 #include <ATen/ATen.h>
 

@@ -15,6 +15,10 @@ inline constexpr const char* kLaplaceMechanism = "laplace";
 inline constexpr const char* kTopKMechanism = "laplace-top-k";
 inline constexpr const char* kDiscreteGaussianMechanism = "discrete-gaussian";
 
+// Observers: who is the first to see a release.
+inline constexpr const char* kServer = "server";
+inline constexpr const char* kClients = "clients";
+
 // Stands for every client: a release that may depend on any of them.
 inline constexpr int64_t kEveryone = -1;
 
@@ -43,7 +47,7 @@ struct Event {
   std::string mechanism = {};     // one of the names above
   std::string why_unproven = {};  // why no finite ε can be proven for it; empty if one can
 
-  double noise = 0;          // standard deviation (Gaussian) or scale (Laplace)
+  double noise_scale = 0;    // standard deviation (Gaussian) or scale (Laplace)
   double sensitivity = 0;    // what one change moves, under `neighbours`, in the mechanism's norm
   double sampling_rate = 1;  // each record (or client) takes part in a step with this probability (Poisson)
   int64_t steps = 1;         // how often a record is touched

@@ -78,7 +78,7 @@ void Tally::add(const Event& event, int64_t times) {
     why_.insert(std::upper_bound(why_.begin(), why_.end(), event.why_unproven), event.why_unproven);
   }
   if (event.sensitivity == 0) return;
-  const auto step = step_of(event, rounded_multiplier(event.noise, event.sensitivity));
+  const auto step = step_of(event, rounded_multiplier(event.noise_scale, event.sensitivity));
   if (step) merge(proven_, {*step, event.steps * times});
   slack_ += event.slack * static_cast<double>(times);
   const Claim& claim = event.claim;

@@ -79,7 +79,7 @@ std::string link(const std::string& previous, const Event& e, int64_t attempt, i
                              attempt,
                              e.mechanism,
                              e.why_unproven,
-                             e.noise,
+                             e.noise_scale,
                              e.sensitivity,
                              e.sampling_rate,
                              e.steps,
@@ -139,7 +139,7 @@ struct Ledger::Statement {
     bind(4, e.what);
     bind(5, e.mechanism);
     bind(6, e.why_unproven);
-    bind(7, e.noise);
+    bind(7, e.noise_scale);
     bind(8, e.sensitivity);
     bind(9, e.sampling_rate);
     bind(10, e.steps);
@@ -161,7 +161,7 @@ struct Ledger::Statement {
             .what = text(3),
             .mechanism = text(4),
             .why_unproven = text(5),
-            .noise = real(6),
+            .noise_scale = real(6),
             .sensitivity = real(7),
             .sampling_rate = real(8),
             .steps = integer(9),
@@ -382,7 +382,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
       fail_user("the ledger {} holds another release of client {} in round {}: it belongs to a different run", name_,
                 event.client, event.round);
     }
-    if (event.generator != "secure") return Receipt(row, event.noise, event.sensitivity);
+    if (event.generator != "secure") return Receipt(row, event.noise_scale, event.sensitivity);
   }
   find_->reset();
   afford(event, expected);
@@ -402,7 +402,15 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   last_time_ = time;
   ++rows_;
   if (terms_ && counts(event)) spent_[event.client].add(event);
-  return Receipt(sqlite3_last_insert_rowid(database_), event.noise, event.sensitivity);
+  return Receipt(sqlite3_last_insert_rowid(database_), event.noise_scale, event.sensitivity);
+}
+
+void Ledger::claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (context.round != stream_round_) streams_.clear();
+  stream_round_ = context.round;
+  const auto [claimed, fresh] = streams_.emplace(std::pair(context.client, std::string(name)), receipt.row());
+  SOTTO_INVARIANT(fresh || claimed->second == receipt.row());
 }
 
 void Ledger::commit() {

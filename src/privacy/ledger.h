@@ -15,6 +15,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 struct sqlite3;
@@ -51,6 +53,10 @@ class Ledger {
   // nothing: it repeats itself bit for bit. With secure noise it is another release and costs again.
   // `expected` is how many releases like this one the client will make in the whole run, if known: a hint for speed.
   Receipt spend(const Event& event, int64_t expected = 1);
+
+  // Notes that the release of `receipt` draws the replayed stream of this name for its round and client. A stream that
+  // another release has drawn already is an internal error: two releases would share their noise.
+  void claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name);
 
   // Makes all rows so far durable. A release may be acted on only after this returned.
   void commit();
@@ -97,6 +103,9 @@ class Ledger {
   bool by_claim_ = false;
   std::map<int64_t, Tally> spent_;   // in the eyes of the declared observer
   std::map<Tally, double> epsilon_;  // of tallies met so far
+  // Of the latest round that drew noise: (client, stream) → row.
+  std::map<std::pair<int64_t, std::string>, int64_t> streams_;
+  int64_t stream_round_ = 0;
   mutable std::mutex mutex_;
 };
 

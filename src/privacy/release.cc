@@ -19,20 +19,18 @@ const NamedTensors& Upload::values() const {
   return std::visit([](const auto& content) -> const NamedTensors& { return content.values(); }, content_);
 }
 
-NoiseSource ReleaseContext::noise_source(std::string_view what) const {
-  if (noise == NoiseKind::kSecure) return NoiseSource::secure();
-  return NoiseSource::replay(seed, what, static_cast<uint64_t>(round), static_cast<uint64_t>(client));
+NoiseSource ReleaseContext::post_processing_noise(std::string_view purpose) const {
+  return noise_source(Access::foreign_receipt(), purpose);
 }
 
-Release in_the_clear(Contribution&& contribution, const ReleaseContext& context, const std::string& what,
-                     const std::string& reason) {
-  const Event event{.round = context.round,
-                    .client = context.client,
-                    .observer = "server",
-                    .what = what,
-                    .mechanism = kClearMechanism,
-                    .why_unproven = reason};
-  return Access::release(std::move(Access::values(contribution)), context.ledger.spend(event));
+std::string to_text(Generator generator) {
+  return generator == Generator::kSecure ? "secure" : "replay";
+}
+
+NoiseSource ReleaseContext::noise_source(const Receipt& receipt, std::string_view purpose) const {
+  if (generator == Generator::kSecure) return NoiseSource::secure();
+  ledger.claim_stream(receipt, *this, purpose);
+  return NoiseSource::replay(seed, purpose, static_cast<uint64_t>(round), static_cast<uint64_t>(client));
 }
 
 TrustedServer TrustedServer::declared_by(const config::RunSpec& spec) {
@@ -43,22 +41,6 @@ TrustedServer TrustedServer::declared_by(const config::RunSpec& spec) {
         spec.method);
   }
   return {};
-}
-
-Release post_process(Release&& release, const std::function<NamedTensors(const NamedTensors&)>& change) {
-  NamedTensors changed = change(release.values_);
-  return {std::move(changed), std::move(release.receipt_)};
-}
-
-Trusted<Bounded> hand_over(Bounded&& bounded, const TrustedServer&, const ReleaseContext& context,
-                           const std::string& what) {
-  const Event event{.round = context.round,
-                    .client = context.client,
-                    .observer = "server",
-                    .what = what,
-                    .mechanism = kTrustedMechanism,
-                    .why_unproven = kTrustedReason};
-  return Access::trusted(std::move(bounded), context.ledger.spend(event));
 }
 
 BoundedSum::BoundedSum(const NamedTensors& like, std::vector<Group> groups)

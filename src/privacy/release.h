@@ -2,8 +2,7 @@
 //
 //   Release            what a mechanism made of bounded values, paid for in the ledger. Only this folder makes one.
 //   Trusted<Bounded>   bounded values for a server that the config declares trusted: the server sees them, and makes
-//   the
-//                      Release for everybody else.
+//                      the Release for everybody else.
 //   Upload             one or the other.
 //
 // So nothing reaches a server, a transcript or a report unless the ledger has a row for it.
@@ -14,8 +13,10 @@
 #include "privacy/noise/noise_source.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 namespace sotto::privacy {
@@ -26,7 +27,7 @@ class Ledger;
 class Receipt {
  public:
   int64_t row() const { return row_; }
-  double noise() const { return noise_; }
+  double noise_scale() const { return noise_scale_; }
   double sensitivity() const { return sensitivity_; }
   Receipt(Receipt&&) = default;
   Receipt& operator=(Receipt&&) = default;
@@ -35,9 +36,11 @@ class Receipt {
 
  private:
   friend class Ledger;
-  Receipt(int64_t row, double noise, double sensitivity) : row_(row), noise_(noise), sensitivity_(sensitivity) {}
+  friend class Access;
+  Receipt(int64_t row, double noise_scale, double sensitivity)
+      : row_(row), noise_scale_(noise_scale), sensitivity_(sensitivity) {}
   int64_t row_;
-  double noise_;
+  double noise_scale_;
   double sensitivity_;
 };
 
@@ -48,7 +51,9 @@ class Release {
 
  private:
   friend class Access;
-  friend Release post_process(Release&&, const std::function<NamedTensors(const NamedTensors&)>&);
+  template <typename... Public>
+  friend Release post_process(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
+                              const std::type_identity_t<Public>&... values);
   Release(NamedTensors values, Receipt receipt) : values_(std::move(values)), receipt_(std::move(receipt)) {}
   NamedTensors values_;
   Receipt receipt_;
@@ -82,29 +87,35 @@ class Upload {
   std::variant<Release, Trusted<Bounded>> content_;
 };
 
-enum class NoiseKind { kReplay, kSecure };
+enum class Generator {
+  kReplay,  // from the run's seed: noise that can be drawn again
+  kSecure   // from the operating system's entropy
+};
+std::string to_text(Generator generator);
 
 // Who releases, where it stands in the run, and where noise comes from.
 struct ReleaseContext {
   Ledger& ledger;
   int64_t round = 0;
   int64_t client = 0;
-  NoiseKind noise = NoiseKind::kReplay;
-  uint64_t seed = 0;           // of replayed noise
-  int64_t participations = 1;  // in how many rounds of the run this client takes part
-  int64_t participation = 1;   // which of them this is, from 1
+  Generator generator = Generator::kReplay;
+  uint64_t seed = 0;  // of replayed noise
 
-  // A fresh generator for the noise of one release; replayed noise depends on seed, `what`, round and client alone.
-  NoiseSource noise_source(std::string_view what) const;
+  // A fresh generator for one purpose of the release that `receipt` is for. Replayed noise depends on seed, purpose,
+  // round and client alone; the ledger sees to it that two releases never draw the same.
+  NoiseSource noise_source(const Receipt& receipt, std::string_view purpose) const;
+  // The same for noise that nothing is charged for: it is added to what is released already.
+  NoiseSource post_processing_noise(std::string_view purpose) const;
 };
 
-// Releases a contribution as it is: for what has no finite sensitivity. The ledger shows it as ε = ∞ with `reason`, and
-// so does every report. `what` names the thing released, e.g. "model".
-Release in_the_clear(Contribution&& contribution, const ReleaseContext& context, const std::string& what,
-                     const std::string& reason);
-
-// Another form of what was released. `change` sees nothing but the release, so that it costs nothing.
-Release post_process(Release&& release, const std::function<NamedTensors(const NamedTensors&)>& change);
+// Another form of what was released. `change` is a plain function: it sees the release and the public values that are
+// written down beside it, and nothing else, so that it costs nothing.
+template <typename... Public>
+Release post_process(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
+                     const std::type_identity_t<Public>&... values) {
+  NamedTensors changed = change(release.values_, values...);
+  return Release(std::move(changed), std::move(release.receipt_));
+}
 
 // Leave to hand bounded values to the server; only a config that declares the server trusted gives it.
 class TrustedServer {
@@ -116,10 +127,7 @@ class TrustedServer {
   TrustedServer() = default;
 };
 
-// For the observer `server` this is ε = ∞; for everybody else it is nothing until the server releases it.
 inline constexpr const char* kTrustedReason = "the server is trusted with bounded values without noise";
-Trusted<Bounded> hand_over(Bounded&& bounded, const TrustedServer& server, const ReleaseContext& context,
-                           const std::string& what);
 
 // The sum of what clients handed over in a round; zeros if nobody did. One client more, less or other moves it by as
 // much as that client's own value may move.

@@ -1,7 +1,7 @@
 // A fitted clipping curve as a picture.
 #pragma once
 
-#include "methods/curve_fit.h"
+#include "methods/dpsgd/curve_fit.h"
 
 #include <filesystem>
 #include <string>

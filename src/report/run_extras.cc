@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "methods/clip_curve.h"
+#include "methods/dpsgd/clip_curve.h"
 #include "report/spending.h"
 
 #include <nlohmann/json.hpp>

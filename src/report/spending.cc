@@ -160,7 +160,7 @@ json noise_by_group(const std::vector<Event>& events) {
   };
   std::map<std::tuple<std::string, int64_t>, const Event*> last;
   for (const Event& event : events) {
-    if (event.noise > 0) last[{event.what, event.client}] = &event;
+    if (event.noise_scale > 0) last[{event.what, event.client}] = &event;
   }
   std::map<std::pair<std::string, std::string>, Noise> noises;
   for (const auto& [key, event] : last) {
@@ -197,8 +197,8 @@ json release_kinds(const std::vector<Event>& events) {
     ++kind.rows;
     kind.clients.insert(event.client);
     if (event.sensitivity == 0) continue;
-    kind.least = std::min(kind.least, event.noise / event.sensitivity);
-    kind.most = std::max(kind.most, event.noise / event.sensitivity);
+    kind.least = std::min(kind.least, event.noise_scale / event.sensitivity);
+    kind.most = std::max(kind.most, event.noise_scale / event.sensitivity);
   }
   json rows = json::array();
   for (const auto& [key, kind] : kinds) {

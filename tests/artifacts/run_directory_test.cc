@@ -1,9 +1,9 @@
 #include "artifacts/run_directory.h"
 
-#include "artifacts/execute.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
+#include "io/safetensors.h"
+#include "run/execute.h"
 #include "small_setup.h"
 
 #include <gmock/gmock.h>
@@ -28,52 +28,51 @@ class RunFolder : public ::testing::Test {
 
 TEST_F(RunFolder, HoldsWhatTheRunDid) {
   const auto setup = small_setup(kConfig);
-  const auto summary = execute(setup, {.folder = folder_, .resume = false, .threads = 2});
+  const auto summary = run::execute(setup, {.folder = folder_, .resume = false, .threads = 2});
   ASSERT_TRUE(summary.has_value());
   const RunReader reader(folder_);
   EXPECT_EQ(reader.rounds().size(), 3U);
   EXPECT_EQ(reader.summary(), summary);
-  EXPECT_EQ(reader.last_checkpoint(setup.spec.hash())->round, 3);
+  EXPECT_EQ(reader.last_checkpoint(setup.spec().hash())->round, 3);
   EXPECT_EQ((*summary)["accuracy"]["per_client"].size(), 4U);
   EXPECT_EQ(privacy::Ledger(folder_ / "ledger.sqlite").events().size(), 12U);
 }
 
 TEST_F(RunFolder, ALineCutOffByAKillIsNotThere) {
   const auto setup = small_setup(kConfig);
-  execute(setup, {.folder = folder_, .resume = false, .threads = 1});
+  run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
   std::ofstream(folder_ / "metrics.jsonl", std::ios::app) << "{\"round\": 4, \"sec";
   EXPECT_EQ(RunReader(folder_).rounds().size(), 3U);
 }
 
 TEST_F(RunFolder, RefusesAnotherConfigAndANonRun) {
   const auto setup = small_setup(kConfig);
-  execute(setup, {.folder = folder_, .resume = false, .threads = 1});
-  auto other = small_setup(kConfig);
-  other.spec.seed = 2;
-  EXPECT_THROW(execute(other, {.folder = folder_, .resume = true, .threads = 1}), UserError);
-  EXPECT_THROW(execute(setup, {.folder = folder_, .resume = false, .threads = 1}), UserError);
+  run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
+  const auto other = federation::changed(setup, [](config::RunSpec& spec) { spec.seed = 2; });
+  EXPECT_THROW(run::execute(other, {.folder = folder_, .resume = true, .threads = 1}), UserError);
+  EXPECT_THROW(run::execute(setup, {.folder = folder_, .resume = false, .threads = 1}), UserError);
   EXPECT_THROW(RunReader(folder_.parent_path()), UserError);
   EXPECT_EQ(RunReader(folder_).rounds().size(), 3U) << "nothing was lost";
 }
 
 TEST_F(RunFolder, ASecondWriterIsRefused) {
   const auto setup = small_setup(kConfig);
-  const RunDirectory first(folder_, setup.spec, false);
-  EXPECT_THROW(RunDirectory(folder_, setup.spec, true), UserError);
+  const RunDirectory first(folder_, setup.spec(), false);
+  EXPECT_THROW(RunDirectory(folder_, setup.spec(), true), UserError);
 }
 
 TEST_F(RunFolder, RecordsUploadsWithTheHash) {
-  auto setup = small_setup(kConfig);
-  setup.spec.record.uploads = true;
-  execute(setup, {.folder = folder_, .resume = false, .threads = 2});
-  const SafeTensors upload = read_safetensors(folder_ / "uploads/round_000002/client_000003.safetensors");
-  EXPECT_EQ(upload.metadata.at("config_hash"), setup.spec.hash());
+  const auto setup =
+      federation::changed(small_setup(kConfig), [](config::RunSpec& spec) { spec.record.uploads = true; });
+  run::execute(setup, {.folder = folder_, .resume = false, .threads = 2});
+  const io::SafeTensors upload = io::read_safetensors(folder_ / "uploads/round_000002/client_000003.safetensors");
+  EXPECT_EQ(upload.metadata.at("config_hash"), setup.spec().hash());
   EXPECT_TRUE(find_tensor(upload.tensors, "records").defined());
 }
 
 TEST_F(RunFolder, UnwritablePlacesAreUserErrors) {
   const auto setup = small_setup(kConfig);
-  EXPECT_THROW(execute(setup, {.folder = "/proc/nowhere/run", .resume = false, .threads = 1}), UserError);
+  EXPECT_THROW(run::execute(setup, {.folder = "/proc/nowhere/run", .resume = false, .threads = 1}), UserError);
 }
 
 }  // namespace

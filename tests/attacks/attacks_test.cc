@@ -11,7 +11,7 @@
 #include "audit/movement.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
+#include "io/safetensors.h"
 #include "models/flat.h"
 
 #include <ATen/ATen.h>
@@ -149,11 +149,11 @@ TEST(Membership, MembersWereTrainedOnAndOthersWereNot) {
   const auto setup = audit::proving_ground(kOverfit);
   const Membership membership = members_and_others(*setup, 1, 20, 5);
   EXPECT_EQ(membership.records.size(), 2 * membership.members);
-  const data::Shard shard = setup->partition->shard(1);
+  const data::Shard shard = setup->partition().shard(1);
   const auto holds = [](const at::Tensor& all, const at::Tensor& rows, const at::Tensor& record) {
     return (all.index_select(0, rows) == record).all(1).any().item<bool>();
   };
-  const data::Dataset& dataset = setup->data.dataset;
+  const data::Dataset& dataset = setup->dataset();
   for (int64_t i = 0; i < membership.records.size(); ++i) {
     const at::Tensor record = membership.records.x[i];
     EXPECT_EQ(holds(dataset.train.x, shard.train, record), i < membership.members) << i;
@@ -208,12 +208,12 @@ TEST(Baseline, IsTheSameFederationWithoutPrivacy) {
   const auto setup = audit::proving_ground(
       "[method]\nname = \"ldp-fedavg\"\n[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n");
   const auto plain = without_privacy(*setup);
-  EXPECT_EQ(plain->spec.method, "fedavg");
-  EXPECT_FALSE(plain->spec.privacy);
-  EXPECT_EQ(plain->spec.federation, setup->spec.federation);
-  EXPECT_TRUE(plain->partition->shard(2).train.equal(setup->partition->shard(2).train));
-  const auto trained = model_after_running(*plain, std::nullopt, 1);
-  EXPECT_EQ(predict_all(*trained, plain->data.dataset.test).size(0), 24);
+  EXPECT_EQ(plain.spec().method, "fedavg");
+  EXPECT_FALSE(plain.spec().privacy);
+  EXPECT_EQ(plain.spec().federation, setup->spec().federation);
+  EXPECT_TRUE(plain.partition().shard(2).train.equal(setup->partition().shard(2).train));
+  const auto trained = model_after_running(plain, std::nullopt, 1);
+  EXPECT_EQ(predict_all(*trained, plain.dataset().test).size(0), 24);
 }
 
 std::string private_method(const std::string& name, const std::string& options) {
@@ -222,24 +222,24 @@ std::string private_method(const std::string& name, const std::string& options) 
 }
 
 TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
-  const auto mechanism = [](const federation::Setup& setup) { return setup.plan_for(0).front().event.mechanism; };
+  const auto mechanism = [](const federation::Setup& setup) { return setup.plan_for(0).front().terms().mechanism; };
   for (const char* variant : {"sound", "paper"}) {
     const auto setup = audit::proving_ground(
         private_method("fedproto", fmt::format("variant = \"{}\"\nwidth = 4\nhead = [8]\n", variant)));
     const auto plain = without_privacy(*setup);
-    EXPECT_EQ(plain->spec.method, "fedproto");
-    EXPECT_EQ(plain->spec.variant, variant) << "the encoder is trained or it is not, as in the run";
+    EXPECT_EQ(plain.spec().method, "fedproto");
+    EXPECT_EQ(plain.spec().variant, variant) << "the encoder is trained or it is not, as in the run";
     EXPECT_NE(mechanism(*setup), privacy::kClearMechanism);
-    EXPECT_EQ(mechanism(*plain), privacy::kClearMechanism);
-    const Rerun last = rerun(*plain, 2, 1, 1);
+    EXPECT_EQ(mechanism(plain), privacy::kClearMechanism);
+    const Rerun last = rerun(plain, 2, 1, 1);
     EXPECT_EQ(prototypes_in(last.upload, 2).values.size(0), 2);
     EXPECT_FALSE(last.state.empty());
   }
   for (const char* name : {"dp-fpl", "promptfl", "fedotp", "fedpgp"}) {
     const auto plain =
         without_privacy(*audit::proving_ground(private_method(name, "encoder = \"tiny\"\nlength = 8\n")));
-    EXPECT_EQ(plain->spec.method, name);
-    EXPECT_EQ(mechanism(*plain), privacy::kClearMechanism);
+    EXPECT_EQ(plain.spec().method, name);
+    EXPECT_EQ(mechanism(plain), privacy::kClearMechanism);
   }
 }
 
@@ -269,14 +269,14 @@ TEST(Gan, ItsPicturesAreOfTheClassesThatWereAskedFor) {
   const auto setup = audit::proving_ground(kOverfit);
   const auto trained = model_after_running(*setup, std::nullopt, 1);
   RandomStream init(1, "model-init");
-  const auto judge = models::make_model(setup->spec.model, setup->data.task, init);
+  const auto judge = models::make_model(setup->spec().model, setup->data().task, init);
   const NamedTensors weights = trained->selected_weights();
   const auto start = [&] {
     for (auto& [name, value] : judge->state()) value.detach().copy_(find_tensor(weights, name));
   };
   start();
-  const at::Tensor made = generate_by_class(*judge, setup->data.dataset.train.x, setup->data.dataset.train.y, 2,
-                                            {.steps = 200, .each = 20});
+  const at::Tensor made =
+      generate_by_class(*judge, setup->dataset().train.x, setup->dataset().train.y, 2, {.steps = 200, .each = 20});
   EXPECT_EQ(made.sizes(), (std::vector<int64_t>{40, 6}));
   start();
   const at::Tensor right = judge->logits(made).argmax(1) == at::arange(2).repeat_interleave(20);

@@ -1,6 +1,6 @@
 // Runs in the formats of other programs: CSV tables, and TensorBoard's event files.
 #include "../support/event_reader.h"
-#include "data/csv.h"
+#include "io/csv.h"
 #include "program.h"
 
 #include <chrono>
@@ -34,7 +34,7 @@ class Export : public Program {
   }
 
   static Rows rows_of(const std::string& text) {
-    const auto cells = data::parse_csv(text, "the table");
+    const auto cells = io::parse_csv(text, "the table");
     Rows rows;
     for (size_t i = 1; i < cells.size(); ++i) {
       rows.emplace_back();

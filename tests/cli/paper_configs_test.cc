@@ -1,7 +1,7 @@
 // The configs of papers' tables: every row of every table is a run that can begin.
 #include "base/error.h"
-#include "cli/sweep_grid.h"
 #include "config/load.h"
+#include "experiments/sweep_grid.h"
 #include "methods/catalogue.h"
 
 #include <gtest/gtest.h>

@@ -4,10 +4,10 @@
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
 #include "base/files.h"
-#include "base/safetensors.h"
 #include "data/domains.h"
 #include "data/readers/feature_file.h"
 #include "data/search.h"
+#include "io/safetensors.h"
 #include "make_files.h"
 
 #include <ATen/ATen.h>
@@ -259,7 +259,7 @@ TEST_F(Source, FeatureFilesRoundTrip) {
 TEST_F(Source, FeatureFilesMayBeMinimalButNotWrong) {
   const auto path = data_ / "f.safetensors";
   const auto write = [&](NamedTensors tensors, std::map<std::string, std::string> metadata = {}) {
-    write_safetensors(path, {std::move(tensors), std::move(metadata)});
+    io::write_safetensors(path, {std::move(tensors), std::move(metadata)});
   };
   const at::Tensor y = at::tensor({0, 2}, at::kInt);
   write({{"x", at::rand({2, 3}).to(at::kHalf)}, {"y", y}});

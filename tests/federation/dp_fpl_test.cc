@@ -2,9 +2,9 @@
 #include "../data/make_files.h"
 #include "../models/tiny_clip.h"
 #include "../support/temp_folder.h"
-#include "methods/prompt_file.h"
-#include "models/clip_model.h"
-#include "models/weights.h"
+#include "methods/prompts/prompt_file.h"
+#include "models/vision_language/clip_model.h"
+#include "models/weights/weights.h"
 #include "privacy/accounting/gaussian.h"
 #include "small_run.h"
 
@@ -71,8 +71,8 @@ TEST(DpFpl, TheResidualAndTheRankCostNothing) {
     run(small_setup(config("dp-fpl", options, budget(2))), ledger);
     std::string all;
     for (const auto& event : ledger.events()) {
-      all += fmt::format("{} {} {} {} {} {}\n", event.round, event.client, event.what, event.noise, event.sensitivity,
-                         event.parameters);
+      all += fmt::format("{} {} {} {} {} {}\n", event.round, event.client, event.what, event.noise_scale,
+                         event.sensitivity, event.parameters);
     }
     rows.insert(all);
   }
@@ -136,10 +136,9 @@ TEST(DpFpl, AsPrintedTheClaimIsNotWhatTheNoiseProves) {
 TEST(DpFpl, PromptsLearnWithoutNoiseAndWithLittle) {
   for (const std::string& method : kMembers) {
     for (const char* privacy : {"", "with"}) {
-      auto setup =
-          small_setup(config(method, "clip = 100\n", *privacy ? budget(1e5) : "", "batch = 20\nlocal_epochs = 2\n"));
-      setup.spec.rounds = 8;
-      setup.participations = count_participations(setup.spec);
+      const auto setup = changed(
+          small_setup(config(method, "clip = 100\n", *privacy ? budget(1e5) : "", "batch = 20\nlocal_epochs = 2\n")),
+          [](config::RunSpec& spec) { spec.rounds = 8; });
       privacy::Ledger ledger;
       const Last last = run(setup, ledger);
       EXPECT_LT(last.rounds.back().train_loss, 0.9 * last.rounds.front().train_loss) << method << " " << privacy;
@@ -153,32 +152,35 @@ TEST(DpFpl, APromptIsLearntSavedAndUsed) {
   const test::TempFolder folder;
   const std::filesystem::path archive = folder / "colours.pt";
   models::write_state_dict(archive, models::train_tiny_clip()->weights());
-  auto setup = small_setup(config("dp-fpl", "clip = 1\n", budget(8)));
-  auto options = nlohmann::json::parse(setup.spec.method_options);
+  const auto blobs = small_setup(config("dp-fpl", "clip = 1\n", budget(8)));
+  config::RunSpec spec = blobs.spec();
+  auto options = nlohmann::json::parse(spec.method_options);
   options["encoder"] = archive.string();
   options["length"] = 9;  // as many as "a photo of a" has in letters
-  setup.spec.method_options = options.dump();
+  spec.method_options = options.dump();
   const auto backbone = models::make_clip_backbone(archive, false);
-  auto& dataset = setup.data.dataset;
+  auto data = std::make_shared<models::TaskData>(blobs.data());
+  auto& dataset = data->dataset;
   dataset.class_names = models::kColourNames;
   for (data::Records* records : {&dataset.train, &dataset.test}) {
     const at::NoGradGuard no_grad;
     records->x = backbone->features(models::as_batch(models::colour_pictures(records->size(), 9)));
   }
-  setup.data.task.record_shape = {32};
+  data->task.record_shape = {32};
+  const Setup setup(spec, data);
   privacy::Ledger ledger;
   const auto states = make_memory_store({});
   Last last;
-  run_rounds(setup, {*states, ledger, last, 1}, std::nullopt);
+  run_rounds(setup, *states, ledger, last, 1);
   EXPECT_LE(spent(ledger, "server").proven, 8.0);
   EXPECT_GT(last.rounds.back().evaluation->over(&ClientScore::accuracy).mean, 0.9);
 
-  const auto client = setup.method->make_client(setup.context());
+  const auto client = setup.method().make_client(setup.client_context());
   client->select({3, last.broadcast}, states->get(2));
   const NamedTensors weights = client->selected_weights();
-  ASSERT_TRUE(methods::holds_prompt(setup.spec, weights));
+  ASSERT_TRUE(methods::holds_prompt(setup.spec(), weights));
   methods::write_prompt_file(folder / "prompt.safetensors",
-                             methods::prompt_file_of(setup.spec, dataset.class_names, 32, weights));
+                             methods::prompt_file_of(setup.spec(), dataset.class_names, 32, weights));
   const methods::PromptClassifier user(methods::read_prompt_file(folder / "prompt.safetensors"));
   const at::Tensor blue = user.probabilities(test::plain_png(40, 16, {60, 60, 140}), "blue.png");
   EXPECT_NEAR(blue.sum().item<double>(), 1.0, 1e-5);
@@ -210,10 +212,11 @@ TEST(DpFpl, WhatCannotBeKeptIsRefused) {
   expect_refused(config("dp-fpl", "variant = \"paper\"\nbatches = \"poisson\"\n", budget(2)), "disjoint");
   expect_refused(config("dp-fpl", "rank = 9\n", budget(2)), "rank");
   expect_refused(config("dp-fpl", "", budget(2, "unit = \"client\"\n")), "protects a record");
-  auto images = small_setup(config("dp-fpl"));
-  images.data.dataset.kind = data::Kind::kImages;
+  const auto features = small_setup(config("dp-fpl"));
+  auto images = std::make_shared<models::TaskData>(features.data());
+  images->dataset.kind = data::Kind::kImages;
   try {
-    images.plan_for(0);
+    const Setup refused(features.spec(), images);
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("data.features"));

@@ -1,7 +1,7 @@
 // LaDP-FL and what it is compared with: what is sent, what it costs, how loud it is, what the paper's form leaks.
 #include "audit/method_release.h"
-#include "methods/local_trainer.h"
-#include "methods/noisy_model.h"
+#include "methods/dpsgd/noisy_model.h"
+#include "methods/parts/local_trainer.h"
 #include "privacy/accounting/gaussian.h"
 #include "small_run.h"
 
@@ -65,8 +65,8 @@ TEST(LadpFl, SpendsItsBudgetWhateverTheShares) {
 }
 
 TEST(LadpFl, LearnsAtAGenerousBudget) {
-  auto setup = small_setup(config("ladp-fl", "clip = 4\n", 10));
-  setup.spec.privacy->epsilon = 1000;
+  const auto setup = changed(small_setup(config("ladp-fl", "clip = 4\n", 10)),
+                             [](config::RunSpec& spec) { spec.privacy->epsilon = 1000; });
   privacy::Ledger ledger;
   EXPECT_GT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
 }
@@ -75,7 +75,7 @@ TEST(LadpFl, WithoutEstimatesAndBySizeItsNoiseIsThatOfFullDp) {
   privacy::Ledger layered, full;
   const Last ladp = run(small_setup(config("ladp-fl", "estimate = false\n")), layered);
   const Last baseline = run(small_setup(config("full-dp")), full);
-  EXPECT_NEAR(ladp.rounds[0].noise / baseline.rounds[0].noise, 1.0, 1e-3);
+  EXPECT_NEAR(ladp.rounds[0].noise_norm / baseline.rounds[0].noise_norm, 1.0, 1e-3);
   const auto group = stddevs(full.events().front()).begin()->second;
   for (const auto& [layer, stddev] : stddevs(layered.events().front())) {
     EXPECT_NEAR(stddev / group, 1.0, 1e-3) << layer;
@@ -85,7 +85,7 @@ TEST(LadpFl, WithoutEstimatesAndBySizeItsNoiseIsThatOfFullDp) {
 TEST(LadpFl, LayersThatAreNotChosenAreNotSentAndStayAsTheyWere) {
   // Weights of the first layer have a smaller norm than those of the second.
   auto setup = small_setup(config("ladp-fl", "estimate = false\n"));
-  methods::LocalTrainer start(setup.context());
+  methods::LocalTrainer start(setup.public_context());
   std::map<std::string, double> norms;
   for (const auto& [name, value] : start.shared()) {
     norms[name.substr(0, name.rfind('.'))] += value.square().sum().item<double>();
@@ -130,16 +130,19 @@ TEST(LadpFl, ChoicesDependOnNothingPrivate) {
   const std::string options = "bounds = \"probe\"\nleast_signal = 0.01\n";
   const auto setup = small_setup(config("ladp-fl", options));
   auto other = small_setup(config("ladp-fl", options));
-  other.data.dataset.train.x.mul_(-7).add_(1);
-  const auto client = setup.method->make_client(setup.context());
-  const auto neighbour = other.method->make_client(other.context());
-  const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+  other.dataset().train.x.mul_(-7).add_(1);
+  const auto client = setup.method().make_client(setup.client_context());
+  const auto neighbour = other.method().make_client(other.client_context());
+  const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
   privacy::Ledger ledger, other_ledger;
   privacy::PrivateState state, other_state;
   const auto step = [&](methods::ClientMethod& method, const federation::Setup& where, privacy::Ledger& to,
                         int64_t round, privacy::PrivateState& kept) {
-    const privacy::ReleaseContext release{.ledger = to, .round = round, .participations = 6};
-    method.step(broadcast, where.partition->shard(0), kept, {1, release});
+    const data::Shard shard = where.partition().shard(0);
+    methods::StepContext context{.seed = 1, .release = {.ledger = to, .round = round}};
+    context.own = where.facts_of(0, shard.size());
+    context.own.participations = 6;
+    method.step(broadcast, shard, kept, context);
     return stddevs(to.events().back());
   };
   EXPECT_EQ(step(*client, setup, ledger, 1, state), step(*neighbour, other, other_ledger, 1, other_state));
@@ -199,7 +202,7 @@ TEST_P(Schedules, SpendTheSameBudgetAsFullDp) {
     const Last last = run(setup, ledger);
     for (const RoundRecord& round : last.rounds) EXPECT_TRUE(round.abstained.empty()) << GetParam();
     for (int64_t client = 0; client < kClients; ++client) {
-      if (setup.participations[static_cast<size_t>(client)] == 0) continue;
+      if (setup.participations_of(client) == 0) continue;
       EXPECT_LE(guarantee(ledger, client).proven, 2.0 * (1 + 1e-9));
       EXPECT_GT(guarantee(ledger, client).proven, 1.98);
     }
@@ -221,7 +224,7 @@ std::vector<double> multipliers(const std::string& method, const std::string& op
   run(setup, ledger);
   std::vector<double> all;
   for (const privacy::Event& event : ledger.events()) {
-    if (event.client == 0) all.push_back(event.noise / event.sensitivity);
+    if (event.client == 0) all.push_back(event.noise_scale / event.sensitivity);
   }
   return all;
 }
@@ -251,19 +254,20 @@ class AsPrinted : public ::testing::TestWithParam<Really> {};
 
 TEST_P(AsPrinted, TheMostCharitableReadingProvesFarMoreThanItClaims) {
   const auto [epsilon, at_002, at_1e5] = GetParam();
-  auto setup = small_setup(config("ladp-fl", kPaper + "estimate = false\n"));
-  setup.spec.federation.lr = 0.1;
-  setup.spec.federation.local_epochs = 2;
-  setup.spec.federation.batch = 50;
+  const auto setup = changed(small_setup(config("ladp-fl", kPaper + "estimate = false\n")), [](config::RunSpec& spec) {
+    spec.federation.lr = 0.1;
+    spec.federation.local_epochs = 2;
+    spec.federation.batch = 50;
+    spec.privacy->delta = 0.02;
+  });
   for (const auto& [delta, really] : std::map<double, double>{{0.02, at_002}, {1e-5, at_1e5}}) {
-    setup.spec.privacy->delta = 0.02;
-    const methods::PlannedRelease release =
-        setup.method->plan(setup.context(), {.records = 500, .participations = 40, .epsilon = epsilon}).front();
-    EXPECT_NEAR(release.event.noise, methods::ladp_constant(epsilon, 0.02) * 8 / epsilon * 1.0,
-                0.02 * release.event.noise);
-    EXPECT_NEAR(release.event.sensitivity, 80, 0.2) << "2ηG_c for each of 20 steps; the paper has 8";
+    const privacy::Channel release =
+        setup.method().plan(setup.public_context(), {.records = 500, .participations = 40, .epsilon = epsilon}).front();
+    EXPECT_NEAR(release.terms().noise_scale, methods::ladp_constant(epsilon, 0.02) * 8 / epsilon * 1.0,
+                0.02 * release.terms().noise_scale);
+    EXPECT_NEAR(release.terms().sensitivity, 80, 0.2) << "2ηG_c for each of 20 steps; the paper has 8";
     privacy::Tally tally;
-    tally.add(release.event, 40);
+    tally.add(release.terms(), 40);
     EXPECT_EQ(tally.claimed(delta), epsilon);
     EXPECT_NEAR(tally.proven(delta) / really, 1.0, 0.02);
   }
@@ -289,11 +293,14 @@ TEST(LadpFlAsPrinted, LayersBelowTheThresholdGoOutAsTheyAre) {
   const auto upload_of = [](double least_norm, uint64_t noise_seed) {
     auto setup = small_setup(config("ladp-fl", kPaper + fmt::format("least_norm = {}\n", least_norm), 1));
     privacy::Ledger ledger;
-    const auto client = setup.method->make_client(setup.context());
-    const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
+    const auto client = setup.method().make_client(setup.client_context());
+    const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
     privacy::PrivateState state;
-    const privacy::ReleaseContext release{.ledger = ledger, .round = 1, .seed = noise_seed};
-    const auto result = client->step(broadcast, setup.partition->shard(0), state, {1, release});
+    const data::Shard shard = setup.partition().shard(0);
+    const methods::StepContext context{.seed = 1,
+                                       .release = {.ledger = ledger, .round = 1, .seed = noise_seed},
+                                       .own = setup.facts_of(0, shard.size())};
+    const auto result = client->step(broadcast, shard, state, context);
     return clone(result.upload->values());
   };
   const auto changed = [&](double least_norm) {
@@ -331,7 +338,7 @@ TEST(LadpFlAsPrinted, NoiseIsTheFormulas) {
       }
       expected += std::sqrt(square);
     }
-    EXPECT_NEAR(last.rounds[0].noise / expected, 1, 1e-9) << options;
+    EXPECT_NEAR(last.rounds[0].noise_norm / expected, 1, 1e-9) << options;
     EXPECT_NEAR(total / expected, 1, 0.25) << options << ": four uploads of 83 weights, noise of few layers";
   }
 }
@@ -340,7 +347,7 @@ TEST(LadpFlAsPrinted, ReportedNoiseHasTheReportedNormAndItsRealPrice) {
   const auto setup = small_setup(config("ladp-fl", kPaper + "reported_norm = 3.5\n", 2));
   privacy::Ledger ledger;
   const Last last = run(setup, ledger);
-  EXPECT_NEAR(last.rounds[0].noise, kClients * 3.5, 1e-3);
+  EXPECT_NEAR(last.rounds[0].noise_norm, kClients * 3.5, 1e-3);
   // 60 records: 3 steps of at most 0.2·20 each; Δ = 2·12.
   const double stddev = 3.5 / std::sqrt(83.0);
   const double mu = std::sqrt(2.0) * 24 / stddev;
@@ -351,7 +358,7 @@ TEST(LadpFlAsPrinted, ReportedNoiseHasTheReportedNormAndItsRealPrice) {
 TEST(LadpFlAsPrinted, BatchGradientsAreClippedAndUpdatesBounded) {
   auto setup = small_setup(config("full-dp", kPaper + "batch_clip = 0.01\nreported_norm = 1e-9\n", 1));
   privacy::Ledger ledger;
-  const auto start = setup.method->make_server(setup.context())->open();
+  const auto start = setup.method().make_server(setup.public_context())->open();
   const Last last = run(setup, ledger);
   for (const NamedTensors& upload : last.uploads) {
     double square = 0;
@@ -365,8 +372,8 @@ TEST(LadpFlAsPrinted, BatchGradientsAreClippedAndUpdatesBounded) {
 
 // One record of one client is there or not; can the server tell from the upload?
 audit::Outcome audited(const std::string& options) {
-  auto setup = std::make_shared<Setup>(small_setup(config("ladp-fl", options, 1)));
-  setup->spec.model.hidden = {200};
+  const auto setup = std::make_shared<const Setup>(
+      changed(small_setup(config("ladp-fl", options, 1)), [](config::RunSpec& spec) { spec.model.hidden = {200}; }));
   return audit::audit(audit::release_case(setup, {}), {.trials = 600, .threads = 2});
 }
 

@@ -1,8 +1,8 @@
 // Noise before aggregation: what one record can do, what noise is there, and what each variant may say of it.
 #include "methods/nbafl.h"
 
-#include "methods/averaging.h"
-#include "methods/loudness.h"
+#include "methods/parts/averaging.h"
+#include "methods/parts/loudness.h"
 #include "privacy/mechanisms/gaussian.h"
 #include "small_run.h"
 
@@ -97,10 +97,10 @@ TEST(Nbafl, OneRecordMayTurnAnUpdateRound) {
     const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(release(towards, adjacency).groups(), {1e-5});
     const auto seen = [&](const at::Tensor& update) {
       privacy::Ledger ledger;
-      const privacy::ReleaseContext context{.ledger = ledger};
-      privacy::NoiseSource noise = context.noise_source("test");
-      auto receipt = ledger.spend(mechanism.event(context, {adjacency, privacy::Unit::kRecord}, "update", "server"));
-      return mechanism.randomise(release(update, adjacency), std::move(receipt), noise).values()[0].value;
+      return privacy::Channel::gaussian("update", privacy::kServer, mechanism, {adjacency, privacy::Unit::kRecord})
+          .release({.ledger = ledger}, [&] { return release(update, adjacency); })
+          .values()[0]
+          .value;
     };
     const double moved = (seen(towards) - seen(-towards)).norm().item<double>();
     EXPECT_NEAR(moved, 2 * bound, 1e-5);
@@ -115,8 +115,8 @@ TEST(Nbafl, OneRecordOfManyDecidesAClientsUpdate) {
   const auto update_with = [](double where) {
     auto setup = small_setup(config("clip = 0.01\n", "lr = 1\nlocal_epochs = 1\n",
                                     "epsilon = 1e6\ndelta = 1e-3\nadjacency = \"replace\"\n", 1));
-    const int64_t record = setup.partition->shard(0).train[0].item<int64_t>();
-    setup.data.dataset.train.x[record].fill_(where);
+    const int64_t record = setup.partition().shard(0).train[0].item<int64_t>();
+    setup.dataset().train.x[record].fill_(where);
     privacy::Ledger ledger;
     return run<Kept>(setup, ledger).uploads[0][0].value;
   };
@@ -136,14 +136,14 @@ TEST(Nbafl, TheSoundNoiseIsThatOfTwiceTheBoundUnderEveryAdjacency) {
       for (const Sent& sent : round) noise.push_back(sent.value);
     }
     const auto planned = setup.plan_for(0)[0];
-    expect_stddev(noise, planned.noise_stddev);
-    EXPECT_NEAR(planned.event.sensitivity, 2 * 0.3, 2 * 0.3 * 0.01);
+    expect_stddev(noise, planned.reach().noise_stddev);
+    EXPECT_NEAR(planned.terms().sensitivity, 2 * 0.3, 2 * 0.3 * 0.01);
     privacy::Tally tally;
-    tally.add(planned.event, 40);
+    tally.add(planned.terms(), 40);
     EXPECT_LE(tally.proven(kDelta), 2.0);
     EXPECT_GT(tally.proven(kDelta), 1.98);
     EXPECT_LT(kept.beyond_mean(0)
-                  .sub(flat(setup.method->make_server(setup.context())->open().values))
+                  .sub(flat(setup.method().make_server(setup.public_context())->open().values))
                   .abs()
                   .max()
                   .item<double>(),
@@ -209,7 +209,7 @@ TEST(Nbafl, ThePaperClaimsItsBudgetAndProvesFarLess) {
   EXPECT_GT(spent(ledger, 0).proven, 10 * 2.0);
   const auto planned = setup.plan_for(0)[0];
   privacy::Tally tally;
-  tally.add(planned.event, planned.times);
+  tally.add(planned.terms(), planned.times());
   EXPECT_EQ(tally.proven(kDelta), spent(ledger, 0).proven);
   EXPECT_EQ(tally.claimed(kDelta), spent(ledger, 0).claimed);
 }
@@ -225,7 +225,7 @@ TEST(Nbafl, TheSoundVariantKeepsEveryClientsOwnBudget) {
     EXPECT_EQ(spent(ledger, client).claimed, spent(ledger, client).proven);
     const auto planned = setup.plan_for(client)[0];
     privacy::Tally tally;
-    tally.add(planned.event, planned.times);
+    tally.add(planned.terms(), planned.times());
     EXPECT_EQ(tally.proven(kDelta), spent(ledger, client).proven);
   }
 }
@@ -233,8 +233,8 @@ TEST(Nbafl, TheSoundVariantKeepsEveryClientsOwnBudget) {
 TEST(Nbafl, AClientAbstainsExactlyWhenItsBudgetIsSpent) {
   const auto setup = small_setup(config(""));
   privacy::Ledger ledger;
-  ledger.agree(*setup.spec.privacy, "sound");
-  privacy::Event earlier = setup.plan_for(2)[0].event;
+  ledger.agree(*setup.spec().privacy, "sound");
+  privacy::Event earlier = setup.plan_for(2)[0].terms();
   earlier.client = 2;
   earlier.round = 1000;
   earlier.steps = 4;  // of the ten that the budget pays for
@@ -261,7 +261,7 @@ TEST(Nbafl, LearnsAtAGenerousBudgetAndDrownsAtATightOne) {
 // Silence would say that some record made training diverge.
 TEST(Nbafl, ADivergedClientSendsTheBroadcastBackUnderNoise) {
   auto setup = small_setup(config("clip = 0.3\n", kStandstill, kTerms, 10));
-  setup.data.dataset.train.x[setup.partition->shard(1).train[0].item<int64_t>()].fill_(INFINITY);
+  setup.dataset().train.x[setup.partition().shard(1).train[0].item<int64_t>()].fill_(INFINITY);
   privacy::Ledger ledger;
   const Kept kept = run<Kept>(setup, ledger);
   std::vector<at::Tensor> noise;
@@ -269,7 +269,7 @@ TEST(Nbafl, ADivergedClientSendsTheBroadcastBackUnderNoise) {
     ASSERT_EQ(round.size(), 4U);
     noise.push_back(round[1].value);
   }
-  expect_stddev(noise, setup.plan_for(1)[0].noise_stddev);
+  expect_stddev(noise, setup.plan_for(1)[0].reach().noise_stddev);
 }
 
 TEST(Nbafl, RefusesWhatMeansNothing) {

@@ -1,5 +1,5 @@
 // PAC-DP and its local baselines: schedule, bounds, budgets, and the two accountings.
-#include "methods/pac_dp.h"
+#include "methods/dpsgd/pac_dp.h"
 
 #include "privacy/dpsgd/clipper.h"
 #include "small_run.h"
@@ -60,15 +60,15 @@ class PaperAccounting : public ::testing::TestWithParam<Printed> {};
 
 TEST_P(PaperAccounting, ClaimsTheBudgetAndReallySpendsMore) {
   const auto [epsilon, multiplier, really] = GetParam();
-  auto setup = small_setup(config(kCurve + "\nvariant = \"paper\"", kReplace));
-  setup.spec.federation.local_epochs = 5;
-  const methods::PlannedRelease release =
-      setup.method->plan(setup.context(), {.records = 60, .participations = 12, .epsilon = epsilon}).front();
-  EXPECT_NEAR(release.event.claim.multiplier / multiplier, 1.0, 0.01);
-  EXPECT_NEAR(release.event.noise / release.event.sensitivity * 2, release.event.claim.multiplier, 1e-6)
+  const auto setup = changed(small_setup(config(kCurve + "\nvariant = \"paper\"", kReplace)),
+                             [](config::RunSpec& spec) { spec.federation.local_epochs = 5; });
+  const privacy::Channel release =
+      setup.method().plan(setup.public_context(), {.records = 60, .participations = 12, .epsilon = epsilon}).front();
+  EXPECT_NEAR(release.terms().claim.multiplier / multiplier, 1.0, 0.01);
+  EXPECT_NEAR(release.terms().noise_scale / release.terms().sensitivity * 2, release.terms().claim.multiplier, 1e-6)
       << "noise z·C against a sensitivity of 2C";
   privacy::Tally tally;
-  tally.add(release.event, 12);
+  tally.add(release.terms(), 12);
   EXPECT_LE(tally.claimed(1e-5), epsilon * (1 + 1e-9));
   EXPECT_GT(tally.claimed(1e-5), epsilon * 0.999);
   EXPECT_NEAR(tally.proven(1e-5) / really, 1.0, 0.01);
@@ -79,14 +79,14 @@ INSTANTIATE_TEST_SUITE_P(Page, PaperAccounting,
                                            Printed{10.0, 1.97, 63.5}));
 
 TEST(SoundAccounting, NeedsTheNoiseOfThePage) {
-  auto setup = small_setup(config(kCurve, kReplace));
-  setup.spec.federation.local_epochs = 5;
+  const auto setup =
+      changed(small_setup(config(kCurve, kReplace)), [](config::RunSpec& spec) { spec.federation.local_epochs = 5; });
   for (const auto& [epsilon, needed] : std::map<double, double>{{0.1, 476.0}, {1.0, 57.8}}) {
-    const methods::PlannedRelease release =
-        setup.method->plan(setup.context(), {.records = 60, .participations = 12, .epsilon = epsilon}).front();
-    EXPECT_NEAR(2 * release.event.noise / release.event.sensitivity / needed, 1.0, 0.005);
+    const privacy::Channel release =
+        setup.method().plan(setup.public_context(), {.records = 60, .participations = 12, .epsilon = epsilon}).front();
+    EXPECT_NEAR(2 * release.terms().noise_scale / release.terms().sensitivity / needed, 1.0, 0.005);
     privacy::Tally tally;
-    tally.add(release.event, 12);
+    tally.add(release.terms(), 12);
     EXPECT_LE(tally.proven(1e-5), epsilon);
     EXPECT_GT(tally.proven(1e-5), 0.99 * epsilon);
   }
@@ -120,7 +120,7 @@ TEST(PacDp, EveryClientClipsByItsBudgetAndTheRound) {
   const auto paper = [](double e) { return -5.5235 * e * e + 12.0719 * e + 1.4004; };
   std::map<double, int> seen;
   for (const privacy::Event& event : ledger.events()) {
-    const double budget = setup.spec.privacy->budget_of(event.client);
+    const double budget = setup.spec().privacy->budget_of(event.client);
     const double wanted = paper(budget) * clip_schedule(event.round, 10, 0.6, 0.1);
     EXPECT_NEAR(bound_of(event) / wanted, 1.0, 3e-3) << "round " << event.round << ", client " << event.client;
     ++seen[budget];
@@ -194,8 +194,8 @@ TEST(PacDp, QuietClientsCanCountMore) {
   std::map<double, double> weight;
   std::map<double, double> noise;
   for (const privacy::Event& event : ledger.events()) {
-    const double budget = setup.spec.privacy->budget_of(event.client);
-    noise[budget] = event.noise;
+    const double budget = setup.spec().privacy->budget_of(event.client);
+    noise[budget] = event.noise_scale;
     weight[budget] = find_tensor(result.uploads[static_cast<size_t>(event.client)], "records").item<double>();
   }
   EXPECT_NEAR(weight[1.0] / weight[0.1], std::pow(noise[0.1] / noise[1.0], 2), 1e-2 * weight[1.0] / weight[0.1]);

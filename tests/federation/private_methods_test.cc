@@ -1,5 +1,5 @@
 // What private methods promise, tried on a small federation.
-#include "methods/loudness.h"
+#include "methods/parts/loudness.h"
 #include "small_run.h"
 
 #include <gtest/gtest.h>
@@ -42,14 +42,14 @@ TEST(LdpFedAvg, NoiseDrownsATinyBudget) {
   const auto setup = small_setup(config("ldp-fedavg", "epsilon = 0.01\ndelta = 1e-3\nadjacency = \"replace\"\n"));
   privacy::Ledger ledger;
   EXPECT_LT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.7);
-  EXPECT_EQ(methods::loudness(setup.plan_for(0)[0]).verdict, "drowned");
+  EXPECT_EQ(methods::loudness(setup.plan_for(0)[0].reach()).verdict, "drowned");
 }
 
 // Disjoint batches: one epoch touches a record once, so twice the epochs cost √2 in noise; replacing costs twice
 // adding.
 TEST(LdpFedAvg, NoiseFollowsTouchesAndAdjacency) {
   const auto stddev = [](const std::string& privacy, const std::string& federation) {
-    return small_setup(config("ldp-fedavg", privacy, "", federation)).plan_for(0)[0].noise_stddev;
+    return small_setup(config("ldp-fedavg", privacy, "", federation)).plan_for(0)[0].reach().noise_stddev;
   };
   const double base = stddev(kLocal, "");
   EXPECT_NEAR(stddev(kLocal, "local_epochs = 4\n") / base, 2.0, 0.01);
@@ -63,7 +63,7 @@ TEST(LdpFedAvg, ThePlanSaysWhatTheLedgerWillHold) {
     run(setup, ledger);
     const auto planned = setup.plan_for(1)[0];
     privacy::Tally tally;
-    tally.add(planned.event, planned.times);
+    tally.add(planned.terms(), planned.times());
     EXPECT_NEAR(tally.proven(1e-3), proven(ledger, "server", 1), 1e-9) << batches;
     EXPECT_LE(tally.proven(1e-3), 5.0);
   }
@@ -72,9 +72,9 @@ TEST(LdpFedAvg, ThePlanSaysWhatTheLedgerWillHold) {
 TEST(LdpFedAvg, AClientWhoseBudgetIsSpentAbstains) {
   auto setup = small_setup(config("ldp-fedavg", kLocal));
   privacy::Ledger ledger;
-  ledger.agree(*setup.spec.privacy, "sound");
+  ledger.agree(*setup.spec().privacy, "sound");
   // Client 2 has already spent half of its budget, in another run on this ledger.
-  privacy::Event earlier = setup.plan_for(2)[0].event;
+  privacy::Event earlier = setup.plan_for(2)[0].terms();
   earlier.client = 2;
   earlier.round = 1000;
   earlier.steps = 5;
@@ -136,8 +136,8 @@ TEST(DpFedAvg, PoissonCohortsAreAmplifiedAndFixedOnesAreNot) {
   const auto multiplier = [](const std::string& federation) {
     const auto setup = small_setup("rounds = 20\n[data]\nclients = 40\n[federation]\n" + federation + "[privacy]\n" +
                                    kCentral + "[method]\nname = \"dp-fedavg\"\n");
-    const privacy::Event event = setup.plan_for(0)[1].event;
-    return event.noise / event.sensitivity;
+    const privacy::Event event = setup.plan_for(0)[1].terms();
+    return event.noise_scale / event.sensitivity;
   };
   const double everyone = multiplier("cohort = 40\n");
   EXPECT_LT(multiplier("cohort = 4\nsampling = \"poisson\"\n"), 0.5 * everyone);
@@ -150,8 +150,8 @@ TEST(DpFedAvg, OneClientMovesTheSumByNoMoreThanTheClippingBound) {
   const auto setup = small_setup(config("dp-fedavg", kCentral, "clip = 0.25\n"));
   EXPECT_THROW(small_setup(config("dp-fedavg", kCentral, "clip = 0\n")), UserError);
   const auto planned = setup.plan_for(0)[1];
-  EXPECT_GE(planned.event.sensitivity, 0.25);
-  EXPECT_LT(planned.event.sensitivity, 0.25 * 1.01);
+  EXPECT_GE(planned.terms().sensitivity, 0.25);
+  EXPECT_LT(planned.terms().sensitivity, 0.25 * 1.01);
 }
 
 TEST(DpFedAvg, TheBoundFollowsTheUpdatesNorms) {

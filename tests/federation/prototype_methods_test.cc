@@ -30,7 +30,7 @@ std::string toml(const Settings& settings) {
 }
 
 privacy::Guarantee spent(const privacy::Ledger& ledger, const Setup& setup, int64_t client = 0) {
-  return ledger.tallies("server").at(client).guarantee(setup.spec.privacy->delta);
+  return ledger.tallies("server").at(client).guarantee(setup.spec().privacy->delta);
 }
 
 TEST(PrototypeMethods, EverySoundReleaseKeepsItsBudget) {
@@ -71,15 +71,16 @@ TEST(PrototypeMethods, AClientAloneCentresByItsOwnMeanAndSendsNothing) {
   privacy::Ledger ledger;
   EXPECT_TRUE(run(setup, ledger).uploads.empty());
   EXPECT_TRUE(ledger.events().empty());
-  const auto client = setup.method->make_client(setup.context());
-  const methods::Broadcast broadcast = setup.method->make_server(setup.context())->open();
-  const data::Shard shard = setup.partition->shard(1);
+  const auto client = setup.method().make_client(setup.client_context());
+  const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
+  const data::Shard shard = setup.partition().shard(1);
   privacy::PrivateState state;
   client->select(broadcast, state);
-  const at::Tensor mean = client->features(setup.data.dataset.train.x.index_select(0, shard.train)).mean(0).clone();
-  client->step(broadcast, shard, state, {setup.spec.seed, {.ledger = ledger, .round = 1, .client = 1}});
+  const at::Tensor mean = client->features(setup.dataset().train.x.index_select(0, shard.train)).mean(0).clone();
+  client->step(broadcast, shard, state,
+               {.seed = setup.spec().seed, .release = {.ledger = ledger, .round = 1, .client = 1}});
   EXPECT_TRUE(at::allclose(find_tensor(state.values(), "state.centre"), mean, 1e-4, 1e-5));
-  const at::Tensor x = setup.data.dataset.test.x;
+  const at::Tensor x = setup.dataset().test.x;
   client->select(broadcast, state);
   const at::Tensor centred = client->predict(x).clone();
   NamedTensors without = clone(state.values());
@@ -106,7 +107,7 @@ TEST(PrototypeMethods, ANoisyEncoderIsTrainedAndPaidFor) {
   double encoder = 0, prototypes = 0;
   for (const auto& event : ledger.events()) {
     if (event.client != 0) continue;
-    const double cost = std::pow(event.sensitivity / event.noise, 2) * static_cast<double>(event.steps);
+    const double cost = std::pow(event.sensitivity / event.noise_scale, 2) * static_cast<double>(event.steps);
     (event.what == "encoder" ? encoder : prototypes) += cost;
   }
   EXPECT_NEAR(encoder / (encoder + prototypes), 0.75, 1e-6);
@@ -135,7 +136,7 @@ TEST(PrototypeMethods, OnceReleasesOnceWithTheWholeBudget) {
   const Last last = run(once, of_once);
   EXPECT_EQ(of_every.rows(), 20);
   EXPECT_EQ(of_once.rows(), 4);
-  EXPECT_NEAR(of_every.events().front().noise / of_once.events().front().noise, std::sqrt(5.0), 0.01);
+  EXPECT_NEAR(of_every.events().front().noise_scale / of_once.events().front().noise_scale, std::sqrt(5.0), 0.01);
   EXPECT_TRUE(find_tensor(last.broadcast, "prototypes.values").defined());
 }
 
@@ -145,7 +146,9 @@ double moved(const Settings& settings, const std::function<void(data::Records&)>
   std::vector<NamedTensors> uploads[2];
   for (const int world : {0, 1}) {
     auto setup = small_setup(toml(settings));
-    if (world == 1) change(setup.data.dataset.train);
+    data::Records records = setup.dataset().train;
+    if (world == 1) change(records);
+    setup = setup.with_records(std::move(records));
     privacy::Ledger ledger;
     uploads[world] = run(setup, ledger).uploads;
   }
@@ -162,7 +165,7 @@ double moved(const Settings& settings, const std::function<void(data::Records&)>
 }
 
 int64_t first_record_of_client_0(const Settings& settings) {
-  return small_setup(toml(settings)).partition->shard(0).train[0].item<int64_t>();
+  return small_setup(toml(settings)).partition().shard(0).train[0].item<int64_t>();
 }
 
 TEST(PrototypeMethods, OneRecordMovesASoundUploadByItsSensitivityAtMost) {
@@ -234,10 +237,10 @@ TEST(PrototypeMethods, PrintedNoiseIsThePapers) {
       toml({.method = "variant = \"paper\"\nmechanism = \"vpp\"\nrho = 0.5", .adjacency = "replace-same-label"}));
   privacy::Ledger ledger;
   run(setup, ledger);
-  const at::Tensor sizes = data::class_counts(*setup.partition, setup.data.dataset, 1)[0];
+  const at::Tensor sizes = data::class_counts(setup.partition(), setup.dataset(), 1)[0];
   double selection = 0;
   for (const auto& event : ledger.events()) {
-    if (event.what == "dimensions") selection = event.noise;
+    if (event.what == "dimensions") selection = event.noise_scale;
     if (event.what != "prototypes" || event.client != 0) continue;
     // 1/σ_A² + 1/σ_B² = 1/σ_ref² for every class, with σ = stddev·n_c/Δ.
     const nlohmann::json parameters = nlohmann::json::parse(event.parameters);
@@ -267,12 +270,9 @@ TEST(PrototypeMethods, GroupAHoldsNoMoreThanItsShareOfTheRadius) {
     values.push_back({"counts", at::zeros({1}, at::kLong)});
     privacy::Ledger ledger;
     const auto mechanism = privacy::GroupwiseGaussian::joint(1e-3, rule.groups());
-    const privacy::ReleaseContext context{.ledger = ledger};
-    privacy::NoiseSource noise = context.noise_source("test");
-    return clone(mechanism
-                     .randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule),
-                                ledger.spend(mechanism.event(context, {}, "x", "server")), noise)
-                     .values());
+    const auto bounded = [&] { return privacy::sum_cells(privacy::Contribution(std::move(values)), rule); };
+    const auto channel = privacy::Channel::gaussian("x", privacy::kServer, mechanism, {});
+    return clone(channel.release({.ledger = ledger}, bounded).values());
   };
   const NamedTensors made = sum(at::full({1, 1}, 1e9), at::zeros({1, 3}));
   EXPECT_NEAR(made[0].value.item<double>(), 5.0, 0.2);
@@ -290,9 +290,9 @@ TEST(PrototypeMethods, ClassesHeldByOneByNoneAndByOneRecord) {
                           .data = "clients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n"};
         auto setup = small_setup(toml(settings));
         // Nobody holds class 2 any more, and one record alone is of class 1.
-        at::Tensor& y = setup.data.dataset.train.y;
+        at::Tensor y = setup.dataset().train.y;
         y.fill_(0);
-        y[setup.partition->shard(0).train[0].item<int64_t>()] = 1;
+        y[setup.partition().shard(0).train[0].item<int64_t>()] = 1;
         privacy::Ledger ledger;
         const Last last = run(setup, ledger);
         ASSERT_EQ(last.rounds.size(), 3U) << framework << ", " << variant;

@@ -36,11 +36,11 @@ std::vector<double> rates_of(const privacy::Event& event) {
 }
 
 // What a record that takes part at `rate` has spent after all of the planned releases.
-double proven_at(const methods::PlannedRelease& planned, double rate) {
-  privacy::Event event = planned.event;
+double proven_at(const privacy::Channel& planned, double rate) {
+  privacy::Event event = planned.terms();
   event.sampling_rate = rate;
   privacy::Tally tally;
-  tally.add(event, planned.times);
+  tally.add(event, planned.times());
   return tally.proven(kDelta);
 }
 
@@ -49,33 +49,33 @@ TEST(RpdpFl, RatesFollowBudgetsAndEveryRecordKeepsItsOwn) {
     const auto setup = small_setup(config("record_budgets = [0.2, 1, 5]\nrecord_shares = [6, 3, 1]\n",
                                           fmt::format("epsilon = 5\ndelta = 1e-3\nadjacency = \"{}\"\n", adjacency)));
     const auto planned = setup.plan_for(0)[0];
-    const auto rates = rates_of(planned.event);
+    const auto rates = rates_of(planned.terms());
     ASSERT_EQ(rates.size(), 3U);
     EXPECT_LT(rates[0], rates[1]);
     EXPECT_LT(rates[1], rates[2]);
-    EXPECT_EQ(planned.event.sampling_rate, rates[2]) << "the row is for the most exposed";
+    EXPECT_EQ(planned.terms().sampling_rate, rates[2]) << "the row is for the most exposed";
     const double budgets[] = {0.2, 1, 5};
     for (size_t k = 0; k < 3; ++k) {
       EXPECT_LE(proven_at(planned, rates[k]), budgets[k]);
       EXPECT_GT(proven_at(planned, rates[k]), 0.98 * budgets[k]);
     }
-    EXPECT_NEAR(planned.bound, 60 * (0.6 * rates[0] + 0.3 * rates[1] + 0.1 * rates[2]), 1e-9)
+    EXPECT_NEAR(planned.reach().bound, 60 * (0.6 * rates[0] + 0.3 * rates[1] + 0.1 * rates[2]), 1e-9)
         << "divided by what is declared, not by what was drawn";
   }
 }
 
 TEST(RpdpFl, TheLargestBudgetIsSampledAtTheBatchsRate) {
   const auto setup = small_setup(config("", kTerms + "budgets = [0.5, 5]\n"));
-  EXPECT_NEAR(setup.plan_for(1)[0].event.sampling_rate, 15.0 / 60, 15.0 / 60 * 2e-3);
-  EXPECT_LT(setup.plan_for(0)[0].event.sampling_rate, 15.0 / 60 / 2);
-  const auto multiplier = [](const privacy::Event& event) { return event.noise / event.sensitivity; };
-  EXPECT_NEAR(multiplier(setup.plan_for(0)[0].event) / multiplier(setup.plan_for(1)[0].event), 1.0, 1e-9);
-  EXPECT_EQ(setup.plan_for(0)[0].event.steps, setup.plan_for(1)[0].event.steps);
+  EXPECT_NEAR(setup.plan_for(1)[0].terms().sampling_rate, 15.0 / 60, 15.0 / 60 * 2e-3);
+  EXPECT_LT(setup.plan_for(0)[0].terms().sampling_rate, 15.0 / 60 / 2);
+  const auto multiplier = [](const privacy::Event& event) { return event.noise_scale / event.sensitivity; };
+  EXPECT_NEAR(multiplier(setup.plan_for(0)[0].terms()) / multiplier(setup.plan_for(1)[0].terms()), 1.0, 1e-9);
+  EXPECT_EQ(setup.plan_for(0)[0].terms().steps, setup.plan_for(1)[0].terms().steps);
 }
 
 TEST(RpdpFl, ARecordsBudgetIsNeverAboveItsClients) {
   const auto setup = small_setup(config("record_budgets = [0.5, 8]\n", kTerms + "budgets = [1, 4]\n"));
-  const auto of_client = [&](int64_t client) { return rates_of(setup.plan_for(client)[0].event); };
+  const auto of_client = [&](int64_t client) { return rates_of(setup.plan_for(client)[0].terms()); };
   EXPECT_EQ(of_client(0)[0], of_client(1)[0]);
   EXPECT_LT(of_client(0)[1], of_client(1)[1]);
   EXPECT_LE(proven_at(setup.plan_for(0)[0], of_client(0)[1]), 1.0);
@@ -89,12 +89,12 @@ TEST(RpdpFl, TheLedgerIsThePlanAndKeepsEveryBudget) {
   const auto tallies = ledger.tallies("server");
   for (int64_t client = 0; client < 4; ++client) {
     const auto planned = setup.plan_for(client)[0];
-    EXPECT_EQ(tallies.at(client).proven(kDelta), proven_at(planned, planned.event.sampling_rate));
-    EXPECT_LE(tallies.at(client).proven(kDelta), setup.spec.privacy->budget_of(client));
-    EXPECT_GT(tallies.at(client).proven(kDelta), 0.98 * setup.spec.privacy->budget_of(client));
+    EXPECT_EQ(tallies.at(client).proven(kDelta), proven_at(planned, planned.terms().sampling_rate));
+    EXPECT_LE(tallies.at(client).proven(kDelta), setup.spec().privacy->budget_of(client));
+    EXPECT_GT(tallies.at(client).proven(kDelta), 0.98 * setup.spec().privacy->budget_of(client));
   }
   for (const auto& event : ledger.events()) {
-    EXPECT_EQ(rates_of(event), rates_of(setup.plan_for(event.client)[0].event));
+    EXPECT_EQ(rates_of(event), rates_of(setup.plan_for(event.client)[0].terms()));
   }
 }
 
@@ -105,7 +105,7 @@ TEST(RpdpFl, WhoTakesPartSeldomIsSampledMoreOften) {
     for (int64_t b = 0; b < 4; ++b) {
       const auto often = setup.plan_for(a)[0], seldom = setup.plan_for(b)[0];
       if (often.times <= seldom.times) continue;
-      EXPECT_LT(often.event.sampling_rate, seldom.event.sampling_rate);
+      EXPECT_LT(often.terms().sampling_rate, seldom.terms().sampling_rate);
     }
   }
 }
@@ -115,11 +115,11 @@ TEST(RpdpFl, RecordsTakePartAtTheirRates) {
   for (const char* options : {"", "record_budgets = [0.2, 5]\nrecord_shares = [3, 1]\n"}) {
     const auto setup = small_setup(config(options));
     const auto planned = setup.plan_for(0)[0];
-    const auto rates = rates_of(planned.event);
+    const auto rates = rates_of(planned.terms());
     const double share = rates.size() == 1 ? 1.0 : 0.75;
     const double mean = share * rates[0] + (1 - share) * rates.back();
     const double draws = 240.0 * 4 * 10;
-    ASSERT_EQ(planned.event.steps, 4);
+    ASSERT_EQ(planned.terms().steps, 4);
     const double spread = std::sqrt(mean / draws + share * (1 - share) * std::pow(rates.back() - rates[0], 2) / 240);
     privacy::Ledger ledger;
     EXPECT_NEAR(static_cast<double>(run<Counted>(setup, ledger).samples) / draws, mean, 5 * spread) << options;
@@ -127,7 +127,9 @@ TEST(RpdpFl, RecordsTakePartAtTheirRates) {
 }
 
 TEST(RpdpFl, NoiseMayBeSetAndRatesFollow) {
-  const auto rate = [](const char* options) { return small_setup(config(options)).plan_for(0)[0].event.sampling_rate; };
+  const auto rate = [](const char* options) {
+    return small_setup(config(options)).plan_for(0)[0].terms().sampling_rate;
+  };
   EXPECT_LT(rate("noise_multiplier = 1\n"), rate("noise_multiplier = 2\n"));
   EXPECT_EQ(rate("noise_multiplier = 1000\n"), 1.0);
 }

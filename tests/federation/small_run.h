@@ -2,13 +2,37 @@
 #pragma once
 
 #include "base/error.h"
-#include "federation/loop.h"
+#include "federation/state_store.h"
 #include "small_setup.h"
+#include "transport/simulation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sotto::federation {
+
+// Where the results of a run go.
+struct RunSink {
+  virtual ~RunSink() = default;
+  virtual void upload(int64_t round, int64_t client, const privacy::Upload& upload) = 0;
+  virtual void round(const RoundRecord& record) = 0;
+  virtual void checkpoint(const Checkpoint& point) = 0;
+};
+
+// All rounds, with recorded uploads and checkpoints as the settings ask for.
+inline void run_rounds(const Setup& setup, StateStore& states, privacy::Ledger& ledger, RunSink& sink, int threads,
+                       const std::optional<Checkpoint>& resume = std::nullopt) {
+  const auto watch = [&](int64_t round, const Reply& reply) {
+    if (setup.spec().record.uploads && reply.upload) sink.upload(round, reply.client, *reply.upload);
+  };
+  transport::Simulation simulation(setup, states, ledger, {.threads = threads, .resume = resume, .watcher = watch});
+  while (const auto record = simulation.next_round()) {
+    sink.round(*record);
+    if (!simulation.checkpoint_due()) continue;
+    states.commit(record->round);
+    sink.checkpoint(simulation.checkpoint());
+  }
+}
 
 // What a run leaves behind.
 struct Last : RunSink {
@@ -24,7 +48,7 @@ template <typename Sink = Last>
 Sink run(const Setup& setup, privacy::Ledger& ledger, int threads = 2) {
   Sink sink;
   const auto states = make_memory_store({});
-  run_rounds(setup, {*states, ledger, sink, threads}, std::nullopt);
+  run_rounds(setup, *states, ledger, sink, threads);
   return sink;
 }
 

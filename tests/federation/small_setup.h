@@ -3,11 +3,13 @@
 
 #include "base/text.h"
 #include "config/load.h"
-#include "federation/cohort.h"
 #include "federation/setup.h"
 #include "methods/catalogue.h"
 
 #include <ATen/ATen.h>
+
+#include <functional>
+#include <memory>
 
 namespace sotto::federation {
 
@@ -38,21 +40,25 @@ inline std::string needed_options(const std::string& method) {
 }
 
 inline Setup small_setup(const std::string& toml) {
-  Setup setup;
-  setup.spec = config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {},
-                                      methods::method_reader());
-  setup.method = &methods::find_method(setup.spec.method);
-  auto& dataset = setup.data.dataset;
+  auto data = std::make_shared<models::TaskData>();
+  auto& dataset = data->dataset;
   dataset.name = "blobs";
   dataset.kind = data::Kind::kFeatures;
   dataset.class_names = {"a", "b", "c"};
   dataset.domain_names = {"only"};
   dataset.train = blobs(240, 1);
   dataset.test = blobs(90, 2);
-  setup.data.task = {{6}, 3};
-  setup.partition = data::make_partition(setup.spec.data, dataset, setup.spec.seed);
-  setup.participations = count_participations(setup.spec);
-  return setup;
+  data->task = {{6}, 3};
+  return Setup(config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {},
+                                      methods::method_reader()),
+               std::move(data));
+}
+
+// The same with other settings.
+inline Setup changed(const Setup& setup, const std::function<void(config::RunSpec&)>& change) {
+  config::RunSpec spec = setup.spec();
+  change(spec);
+  return setup.with(spec);
 }
 
 }  // namespace sotto::federation

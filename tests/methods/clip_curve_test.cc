@@ -1,4 +1,4 @@
-#include "methods/clip_curve.h"
+#include "methods/dpsgd/clip_curve.h"
 
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"

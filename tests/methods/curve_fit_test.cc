@@ -1,4 +1,4 @@
-#include "methods/curve_fit.h"
+#include "methods/dpsgd/curve_fit.h"
 
 #include "base/random.h"
 

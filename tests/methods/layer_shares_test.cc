@@ -1,6 +1,6 @@
-#include "methods/layer_shares.h"
+#include "methods/dpsgd/layer_shares.h"
 
-#include "methods/noisy_model.h"
+#include "methods/dpsgd/noisy_model.h"
 #include "privacy/accounting/gaussian.h"
 #include "privacy/mechanisms/gaussian.h"
 

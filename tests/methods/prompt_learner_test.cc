@@ -1,10 +1,10 @@
-#include "methods/prompt_learner.h"
+#include "methods/prompts/prompt_learner.h"
 
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
-#include "base/safetensors.h"
-#include "methods/prompt_file.h"
-#include "methods/prompt_learning.h"
+#include "io/safetensors.h"
+#include "methods/prompts/prompt_file.h"
+#include "methods/prompts/prompt_learning.h"
 #include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
 #include "privacy/outer_products.h"
@@ -235,7 +235,7 @@ TEST(PromptFile, ComesBackAsItWas) {
   EXPECT_TRUE(read.prompts.equal(file.prompts));
   NamedTensors other;
   other.push_back({"fc", at::ones({2})});
-  write_safetensors(folder / "o.safetensors", {.tensors = other, .metadata = {}});
+  io::write_safetensors(folder / "o.safetensors", {.tensors = other, .metadata = {}});
   EXPECT_USER_ERROR(read_prompt_file(folder / "o.safetensors"), "not a prompt");
   file.prompts = at::ones({1, 4, 31});
   EXPECT_USER_ERROR(PromptClassifier{file}, "31");

@@ -1,4 +1,4 @@
-#include "methods/prompt_math.h"
+#include "methods/prompts/prompt_math.h"
 
 #include "base/random.h"
 

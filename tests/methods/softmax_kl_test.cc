@@ -1,4 +1,4 @@
-#include "methods/softmax_kl.h"
+#include "methods/parts/softmax_kl.h"
 
 #include <ATen/ATen.h>
 

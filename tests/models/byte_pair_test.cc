@@ -1,4 +1,4 @@
-#include "models/byte_pair.h"
+#include "models/text/byte_pair.h"
 
 #include "../data/make_files.h"
 #include "../support/expect_user_error.h"

@@ -1,14 +1,14 @@
-#include "models/clip.h"
+#include "models/vision_language/clip.h"
 
 #include "../data/make_files.h"
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
 #include "base/files.h"
 #include "base/random.h"
-#include "base/safetensors.h"
-#include "models/clip_model.h"
+#include "io/safetensors.h"
 #include "models/features.h"
-#include "models/weights.h"
+#include "models/vision_language/clip_model.h"
+#include "models/weights/weights.h"
 #include "temp_home.h"
 #include "tiny_clip.h"
 
@@ -96,7 +96,7 @@ TEST(Clip, EveryArchiveGivesTheSameModel) {
     for (const auto& [name, value] : clip.weights()) half.push_back({name, value.to(at::kHalf)});
     write_state_dict(folder / "full.pt", clip.weights());
     write_state_dict(folder / "half.pt", half);
-    write_safetensors(folder / "full.safetensors", {.tensors = clip.weights(), .metadata = {}});
+    io::write_safetensors(folder / "full.safetensors", {.tensors = clip.weights(), .metadata = {}});
     save_script(folder / "script.pt", clip.weights());
     expect_same(clip, *Clip::load(folder / "full.pt"), 0);
     expect_same(clip, *Clip::load(folder / "full.safetensors"), 0);

@@ -1,8 +1,8 @@
 // The real pretrained weights, where they are installed.
 #include "base/error.h"
-#include "models/weight_store.h"
-#include "models/weights.h"
-#include "models/wordpiece.h"
+#include "models/text/wordpiece.h"
+#include "models/weights/weight_store.h"
+#include "models/weights/weights.h"
 #include "tasks.h"
 
 #include <ATen/ATen.h>

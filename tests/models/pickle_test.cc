@@ -1,4 +1,4 @@
-#include "models/pickle.h"
+#include "models/weights/pickle.h"
 
 #include "../support/expect_user_error.h"
 

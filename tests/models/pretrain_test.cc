@@ -2,8 +2,8 @@
 
 #include "../support/expect_user_error.h"
 #include "base/files.h"
-#include "models/weight_store.h"
-#include "models/weights.h"
+#include "models/weights/weight_store.h"
+#include "models/weights/weights.h"
 #include "tasks.h"
 #include "temp_home.h"
 

@@ -2,9 +2,9 @@
 
 #include "../support/expect_user_error.h"
 #include "base/files.h"
-#include "base/safetensors.h"
+#include "io/safetensors.h"
 #include "models/pretrain.h"
-#include "models/weight_store.h"
+#include "models/weights/weight_store.h"
 #include "tasks.h"
 #include "temp_home.h"
 
@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 void install_tokenizer(const TempHome& home) {
   const fs::path folder = home / "weights/minilm/model";
   make_folder(folder);
-  write_safetensors(folder / "model.safetensors", {{{"unused", at::zeros({1})}}, {}});
+  io::write_safetensors(folder / "model.safetensors", {{{"unused", at::zeros({1})}}, {}});
   write_file_atomically(folder / "vocab.txt", std::string_view("[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\nworld\n"));
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/random.h"
-#include "models/byte_pair.h"
-#include "models/clip.h"
+#include "models/text/byte_pair.h"
+#include "models/vision_language/clip.h"
 
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>

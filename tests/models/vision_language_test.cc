@@ -1,5 +1,5 @@
 // The surrogate on real weights and images; skipped where they are not installed.
-#include "models/vision_language.h"
+#include "models/vision_language/vision_language.h"
 
 #include "base/error.h"
 #include "base/files.h"

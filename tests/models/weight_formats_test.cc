@@ -2,8 +2,8 @@
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
 #include "base/files.h"
-#include "base/safetensors.h"
-#include "models/weights.h"
+#include "io/safetensors.h"
+#include "models/weights/weights.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
@@ -46,13 +46,13 @@ TEST(WeightFormats, HalfPrecisionBecomesFloat) {
   const TempFolder folder;
   write_state_dict(folder / "half.pt", {{"h", at::ones({2}, at::kHalf)}, {"b", at::ones({2}, at::kBFloat16)}});
   for (const auto& tensor : read_weights(folder / "half.pt")) EXPECT_EQ(tensor.value.scalar_type(), at::kFloat);
-  write_safetensors(folder / "half.safetensors", {{{"h", at::full({2}, 1.5, at::kHalf)}}, {}});
+  io::write_safetensors(folder / "half.safetensors", {{{"h", at::full({2}, 1.5, at::kHalf)}}, {}});
   EXPECT_TRUE(read_weights(folder / "half.safetensors")[0].value.equal(at::full({2}, 1.5f)));
 }
 
 TEST(WeightFormats, Safetensors) {
   const TempFolder folder;
-  write_safetensors(folder / "w.safetensors", {samples(), {}});
+  io::write_safetensors(folder / "w.safetensors", {samples(), {}});
   expect_equal(read_weights(folder / "w.safetensors"), samples());
 }
 

@@ -1,4 +1,4 @@
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"

@@ -1,4 +1,4 @@
-#include "models/wordpiece.h"
+#include "models/text/wordpiece.h"
 
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"

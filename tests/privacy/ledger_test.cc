@@ -27,7 +27,7 @@ Event gaussian(int64_t round, int64_t client, double multiplier) {
           .observer = "server",
           .what = "model",
           .mechanism = kGaussianMechanism,
-          .noise = multiplier,
+          .noise_scale = multiplier,
           .sensitivity = 1.0,
           .generator = "replay"};
 }
@@ -295,7 +295,7 @@ TEST(Tally, EqualMultipliersUnderDifferentBoundsAreOneKind) {
   for (int64_t round = 1; round <= 25; ++round, bound *= 0.91) {
     Event event = gaussian(round, 0, 28.9);
     event.sensitivity = bound;
-    event.noise = 28.9 * bound;
+    event.noise_scale = 28.9 * bound;
     spent.add(event);
   }
   EXPECT_TRUE(spent.within(planned));

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "privacy/access.h"
+#include "privacy/channel.h"
 #include "privacy/ledger.h"
 #include "privacy/mechanisms/counts.h"
 #include "privacy/mechanisms/gaussian.h"
@@ -27,13 +28,12 @@ at::Tensor noise_of(const GroupwiseGaussian& mechanism, int64_t releases) {
   Ledger ledger;
   std::vector<at::Tensor> rows;
   for (int64_t round = 0; round < releases; ++round) {
-    const ReleaseContext context{.ledger = ledger, .round = round, .client = 0};
-    NoiseSource source = context.noise_source("test");
     NamedTensors values;
     for (const Group& group : mechanism.groups()) values.push_back({group.name, at::zeros({group.coordinates})});
-    Bounded bounded = Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
-    const Release release = mechanism.randomise(
-        std::move(bounded), ledger.spend(mechanism.event(context, kAddRecord, "x", "server")), source);
+    const Release release =
+        Channel::gaussian("test", kServer, mechanism, kAddRecord).release({.ledger = ledger, .round = round}, [&] {
+          return Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
+        });
     std::vector<at::Tensor> parts;
     for (const auto& [name, value] : release.values()) parts.push_back(value);
     rows.push_back(at::cat(parts));
@@ -118,8 +118,7 @@ TEST(GroupwiseGaussian, GroupsBoundedTogetherCostOneMultiplier) {
 
 TEST(GroupwiseGaussian, AGroupWithoutNoiseProvesNothing) {
   const auto mechanism = GroupwiseGaussian::with_stddevs({{"a", 1, 10, 1.0}, {"b", 1, 10, 1.0}}, {1.0, 0.0});
-  Ledger ledger;
-  const Event event = mechanism.event({.ledger = ledger}, {}, "model", "server");
+  const Event event = mechanism.event({});
   EXPECT_EQ(mechanism.noise_multiplier(), 0);
   EXPECT_EQ(event.why_unproven, "'b' is released without noise");
   Tally tally;
@@ -147,25 +146,20 @@ TEST(GroupwiseGaussian, ReplayedNoiseRepeatsAndSecureNoiseDoesNot) {
   const auto mechanism = GroupwiseGaussian::calibrated(1.0, {{"g", 1, 50, 1.0}});
   EXPECT_TRUE(at::equal(noise_of(mechanism, 3), noise_of(mechanism, 3)));
   Ledger ledger;
-  const ReleaseContext secure{.ledger = ledger, .noise = NoiseKind::kSecure};
-  const auto draw = [&] {
-    NoiseSource source = secure.noise_source("test");
-    Bounded bounded = clip_whole(one(at::zeros({50})), {{"g", 1, 0.5}}, {});
-    const auto m = GroupwiseGaussian::calibrated(1.0, bounded.groups());
-    return m.randomise(std::move(bounded), ledger.spend(m.event(secure, {}, "x", "server")), source).values()[0].value;
-  };
+  const ReleaseContext secure{.ledger = ledger, .generator = Generator::kSecure};
+  const auto bounded = [] { return clip_whole(one(at::zeros({50})), {{"g", 1, 0.5}}, {}); };
+  const auto m = GroupwiseGaussian::calibrated(1.0, bounded().groups());
+  const auto draw = [&] { return Channel::gaussian("x", kServer, m, {}).release(secure, bounded).values()[0].value; };
   EXPECT_FALSE(at::equal(draw(), draw()));
   EXPECT_EQ(ledger.events().size(), 2U) << "another draw of secure noise is another release";
 }
 
 TEST(Laplace, HasItsScaleAndCostsItsEpsilon) {
   Ledger ledger;
-  const ReleaseContext context{.ledger = ledger};
   Bounded bounded = clip_each(one(at::zeros({1, 20000})), {{"g", 1, 1.0}}, 1.0, Adjacency::kAddRemove, Norm::kL1);
-  const LaplaceMechanism mechanism(bounded.groups()[0], 2.0);
-  NoiseSource source = context.noise_source("test");
-  const Event event = mechanism.event(context, kAddRecord, "x", "server");
-  const Release release = mechanism.randomise(std::move(bounded), ledger.spend(event), source);
+  const auto channel = Channel::laplace("x", kServer, LaplaceMechanism(bounded.groups()[0], 2.0), kAddRecord);
+  const Event event = channel.terms();
+  const Release release = channel.release({.ledger = ledger}, [&] { return std::move(bounded); });
   EXPECT_NEAR(release.values()[0].value.abs().mean().item<double>(), 2.0, 0.06);
   Tally tally;
   tally.add(event);
@@ -202,13 +196,13 @@ TEST(ReferenceValues, GroupNoiseAgainstIsotropicNoise) {
 
 TEST(LaplaceTopK, FindsTheLargestScoresWhenNoiseIsSmallAndCostsEpsilon) {
   Ledger ledger;
-  const ReleaseContext context{.ledger = ledger};
   const LaplaceTopK mechanism(6, 1.0, 2, 1000.0);
   EXPECT_NEAR(mechanism.scale(), 2 * 2 * 1.0 / 1000.0, 1e-4);
-  NoiseSource source = context.noise_source("test");
-  const Event event = mechanism.event(context, {}, "set", "server");
-  const Release release = mechanism.randomise(clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0),
-                                              ledger.spend(event), source);
+  const auto channel = Channel::top_k("set", kServer, mechanism, {});
+  const Event event = channel.terms();
+  const Release release = channel.release({.ledger = ledger}, [] {
+    return clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0);
+  });
   EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({1, 4}, at::kLong)));
   Tally tally;
   tally.add(event);
@@ -226,10 +220,10 @@ TEST(LaplaceTopK, TheWorstPairOfWorldsStaysWithinEpsilon) {
   const auto hits = [&](const at::Tensor& scores, int64_t client) {
     int count = 0;
     for (int i = 0; i < kTrials; ++i) {
-      const ReleaseContext context{.ledger = ledger, .round = i, .client = client};
-      NoiseSource source = context.noise_source("test");
-      const Release release = mechanism.randomise(clamp_each(one(scores.clone()), 1.0),
-                                                  ledger.spend(mechanism.event(context, {}, "set", "server")), source);
+      const Release release =
+          Channel::top_k("set", kServer, mechanism, {}).release({.ledger = ledger, .round = i, .client = client}, [&] {
+            return clamp_each(one(scores.clone()), 1.0);
+          });
       if (at::equal(release.values()[0].value, at::tensor({0, 1}, at::kLong))) ++count;
     }
     return count;
@@ -250,13 +244,12 @@ TEST(LaplaceTopK, ImpossibleChoicesAreUserErrors) {
 
 TEST(Counts, ReleaseEveryClassWithIntegerNoise) {
   Ledger ledger;
-  const ReleaseContext context{.ledger = ledger};
   const auto labels = [] { return Contribution({{"labels", at::full({500}, 3, at::kLong)}}); };
   Bounded counts = count_each(labels(), 400, Adjacency::kAddRemove);
   const DiscreteGaussian mechanism(counts.groups()[0], 4.0);
-  NoiseSource source = context.noise_source("test");
-  const Release release = mechanism.randomise(
-      std::move(counts), ledger.spend(mechanism.event(context, kAddRecord, "counts", "server")), source);
+  const Release release = Channel::counts("counts", kServer, mechanism, kAddRecord).release({.ledger = ledger}, [&] {
+    return std::move(counts);
+  });
   const at::Tensor value = release.values()[0].value;
   ASSERT_EQ(value.numel(), 400);
   EXPECT_EQ(value.scalar_type(), at::kLong);
@@ -266,13 +259,12 @@ TEST(Counts, ReleaseEveryClassWithIntegerNoise) {
 
 TEST(Counts, ArePublicWhenLabelsAre) {
   Ledger ledger;
-  const ReleaseContext context{.ledger = ledger};
   Bounded counts =
       count_each(Contribution({{"labels", at::tensor({1, 1}, at::kLong)}}), 2, Adjacency::kReplaceSameLabel);
   const DiscreteGaussian mechanism(counts.groups()[0], 1.0);
-  NoiseSource source = context.noise_source("test");
-  const Event event = mechanism.event(context, {Adjacency::kReplaceSameLabel, Unit::kRecord}, "counts", "server");
-  const Release release = mechanism.randomise(std::move(counts), ledger.spend(event), source);
+  const auto channel = Channel::counts("counts", kServer, mechanism, {Adjacency::kReplaceSameLabel, Unit::kRecord});
+  const Event event = channel.terms();
+  const Release release = channel.release({.ledger = ledger}, [&] { return std::move(counts); });
   EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({0, 2}, at::kLong)));
   Tally tally;
   tally.add(event);

@@ -1,8 +1,9 @@
 #include "privacy/release.h"
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "io/safetensors.h"
 #include "privacy/access.h"
+#include "privacy/channel.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -24,12 +25,12 @@ concept HasReadableValues = requires(const T& value) {
 
 template <typename T>
 concept CanBeWritten = requires(const T& value) {
-  write_safetensors("file", {.tensors = value, .metadata = {}});
+  io::write_safetensors("file", {.tensors = value, .metadata = {}});
 };
 
 template <typename T>
 concept CanBeWrittenThroughValues = requires(const T& value) {
-  write_safetensors("file", {.tensors = value.values(), .metadata = {}});
+  io::write_safetensors("file", {.tensors = value.values(), .metadata = {}});
 };
 
 static_assert(!HasReadableValues<Contribution>);
@@ -58,11 +59,25 @@ static_assert(CanBeWrittenThroughValues<Upload>);
 static_assert(std::is_convertible_v<Trusted<Bounded>, Upload>);
 static_assert(!std::is_copy_constructible_v<Receipt>);
 
+// A function that turns one form of a release into another cannot bring anything along but what is written beside it.
+using Plain = NamedTensors (*)(const NamedTensors&, const double&);
+template <typename Change>
+concept PostProcesses = requires(Release&& release, Change change) {
+  post_process(std::move(release), change, 1.0);
+};
+static_assert(PostProcesses<Plain>);
+inline auto capturing(const at::Tensor& secret) {
+  return [secret](const NamedTensors&, const double&) { return NamedTensors{{"secret", secret}}; };
+}
+static_assert(!PostProcesses<decltype(capturing(at::Tensor()))>);
+
 TEST(InTheClear, ReleasesTheValuesAndSaysWhyInTheLedger) {
   Ledger ledger;
   const at::Tensor value = at::arange(4, at::kFloat);
-  const Release release = in_the_clear(Contribution({{"weight", value}}), {.ledger = ledger, .round = 3, .client = 7},
-                                       "model", "a baseline without privacy");
+  const Release release = Channel::in_the_clear("model", "a baseline without privacy")
+                              .release_clear({.ledger = ledger, .round = 3, .client = 7}, [&] {
+                                return Contribution({{"weight", value}});
+                              });
   EXPECT_TRUE(at::equal(release.values()[0].value, value));
   ASSERT_EQ(ledger.events().size(), 1U);
   const Event event = ledger.events()[0];
@@ -92,8 +107,10 @@ TEST(BoundedSum, AddsAndStartsAnew) {
   Ledger ledger;
   BoundedSum sum({{"x", at::full({2}, 9.0)}}, {{"g", 1, 2, 10.0}});
   const auto add = [&](double value, int64_t client) {
-    sum.add(hand_over(clip_whole(Contribution({{"x", at::full({2}, value)}}), {{"g", 1, 10.0}}, clients), server,
-                      {.ledger = ledger, .round = 1, .client = client}, "update"));
+    sum.add(
+        Channel::to_trusted_server("update", server).hand_over({.ledger = ledger, .round = 1, .client = client}, [&] {
+          return clip_whole(Contribution({{"x", at::full({2}, value)}}), {{"g", 1, 10.0}}, clients);
+        }));
   };
   add(1.0, 0);
   add(2.0, 1);

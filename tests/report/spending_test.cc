@@ -21,7 +21,7 @@ Event gaussian(int64_t round, int64_t client, double multiplier) {
           .observer = "server",
           .what = "model",
           .mechanism = privacy::kGaussianMechanism,
-          .noise = multiplier,
+          .noise_scale = multiplier,
           .sensitivity = 1.0,
           .generator = "replay"};
 }

@@ -6,9 +6,9 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "data/dataset.h"
-#include "data/gzip.h"
-#include "data/images/png.h"
 #include "data/readers/feature_file.h"
+#include "io/gzip.h"
+#include "io/images/png.h"
 
 #include <ATen/ATen.h>
 
@@ -40,7 +40,7 @@ std::vector<int64_t> parse_labels(const std::string& json, const std::string& wh
 }
 
 std::string cifar_records(const std::string& png, const std::string& where, std::span<const int64_t> labels) {
-  const Image sheet = decode_png(png, 3, where);
+  const io::Image sheet = io::decode_png(png, 3, where);
   if (sheet.width != kPlane || sheet.height != kSheetRows)
     fail_user("{} is not a sheet of {} images", where, kSheetRows);
   std::string records;
@@ -58,7 +58,7 @@ std::string cifar_records(const std::string& png, const std::string& where, std:
 at::Tensor parse_drawings(const std::string& gzipped, const std::string& where) {
   at::Tensor drawings = at::empty({kDrawingsPerClass, 1, 28, 28}, at::kByte);
   auto* out = drawings.data_ptr<uint8_t>();
-  const auto lines = split(trim(gunzip(gzipped, where)), '\n');
+  const auto lines = split(trim(io::gunzip(gzipped, where)), '\n');
   if (static_cast<int64_t>(lines.size()) != kDrawingsPerClass) fail_user("{} has {} drawings", where, lines.size());
   for (const std::string& line : lines) {
     const auto values = nlohmann::json::parse(line).get<std::vector<double>>();

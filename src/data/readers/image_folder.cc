@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/images/decode.h"
 #include "data/readers/image_listing.h"
+#include "io/images/decode.h"
 
 #include <algorithm>
 #include <iterator>
@@ -26,7 +26,7 @@ bool is_test_folder(const std::string& folder) {
 
 std::vector<std::string> image_files(const FileTree& tree) {
   std::vector<std::string> images;
-  std::copy_if(tree.files().begin(), tree.files().end(), std::back_inserter(images), has_image_name);
+  std::copy_if(tree.files().begin(), tree.files().end(), std::back_inserter(images), io::has_image_name);
   return images;
 }
 
@@ -74,7 +74,7 @@ std::vector<std::string> names_of(const std::map<std::string, int64_t>& numbers)
 }  // namespace
 
 bool is_image_folder(const FileTree& tree) {
-  return std::any_of(tree.files().begin(), tree.files().end(), has_image_name);
+  return std::any_of(tree.files().begin(), tree.files().end(), io::has_image_name);
 }
 
 Dataset read_image_folder(const FileTree& tree, const std::string& name, int64_t image_size) {

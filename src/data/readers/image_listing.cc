@@ -1,7 +1,7 @@
 #include "data/readers/image_listing.h"
 
 #include "base/error.h"
-#include "data/images/decode.h"
+#include "io/images/decode.h"
 
 #include <ATen/ATen.h>
 
@@ -28,7 +28,7 @@ Dataset decode_listing(const FileTree& tree, const ImageListing& listing, const 
   const auto file = [&](int64_t i) -> const std::string& {
     return (i < train ? listing.train[static_cast<size_t>(i)] : listing.test[static_cast<size_t>(i - train)]).file;
   };
-  const at::Tensor x = decode_images(
+  const at::Tensor x = io::decode_images(
       {count, [&](int64_t i) { return tree.read(file(i)); }, [&](int64_t i) { return tree.where(file(i)); }},
       image_size, name);
   Dataset dataset;

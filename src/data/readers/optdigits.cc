@@ -1,8 +1,8 @@
 #include "data/readers/optdigits.h"
 
 #include "base/error.h"
-#include "data/csv.h"
 #include "data/record_ops.h"
+#include "io/csv.h"
 
 #include <ATen/ATen.h>
 
@@ -17,7 +17,7 @@ constexpr double kBrightest = 16;
 
 double checked(const std::string& cell, double bound, const std::string& where, size_t row) {
   double value = 0;
-  if (!parse_number(cell, value) || value < 0 || value > bound) {
+  if (!io::parse_number(cell, value) || value < 0 || value > bound) {
     fail_user("{}, row {}: '{}' is not in 0…{}", where, row + 1, cell, bound);
   }
   return value;
@@ -30,7 +30,7 @@ Dataset read_optdigits(const FileTree& tree, const std::string& name) {
   const std::string file = plain.empty() ? tree.find("digits.csv.gz") : plain;
   if (file.empty()) fail_user("{} holds no digits.csv.gz", tree.root().string());
   const std::string where = tree.where(file);
-  const auto rows = parse_csv(tree.read_inflated(file), where);
+  const auto rows = io::parse_csv(tree.read_inflated(file), where);
   if (rows[0].size() != kPixels + 1) fail_user("{}: rows of 64 pixels and a label are needed", where);
   std::vector<uint8_t> pixels;
   std::vector<int64_t> labels;

@@ -18,7 +18,7 @@ class RowEncoder {
  public:
   RowEncoder(const TableSchema& schema, const std::string& where) : schema_(schema), where_(where) {}
 
-  void encode(const CsvRow& row, int64_t number) {
+  void encode(const io::CsvRow& row, int64_t number) {
     row_ = number;
     if (row.size() != schema_.columns.size()) {
       fail("{} cells where the schema has {} columns", row.size(), schema_.columns.size());
@@ -66,8 +66,8 @@ class RowEncoder {
 
   void add_number(const Column& column, const std::string& cell) {
     double number = 0;
-    bool missing = is_missing(cell);
-    if (!missing && !parse_number(cell, number)) fail("'{}' is no number in column '{}'", cell, column.name);
+    bool missing = io::is_missing(cell);
+    if (!missing && !io::parse_number(cell, number)) fail("'{}' is no number in column '{}'", cell, column.name);
     missing = missing || (column.zero_is_missing && number == 0);
     double scaled = missing ? 0.0 : 2 * (number - column.low) / (column.high - column.low) - 1;
     if (!schema_.is_inferred) scaled = std::clamp(scaled, -1.0, 1.0);
@@ -76,7 +76,7 @@ class RowEncoder {
   }
 
   void add_category(const Column& column, const std::string& cell) {
-    const bool missing = is_missing(cell) && index_of(column, cell) == kUnknown;
+    const bool missing = io::is_missing(cell) && index_of(column, cell) == kUnknown;
     const int64_t index = missing ? kUnknown : index_of(column, cell);
     if (!missing && index == kUnknown && !schema_.is_inferred)
       fail("'{}' is no value of column '{}'", cell, column.name);
@@ -92,10 +92,10 @@ class RowEncoder {
 
   static int64_t index_of(const Column& column, const std::string& cell) {
     double number = 0;
-    const bool is_number = parse_number(cell, number);
+    const bool is_number = io::parse_number(cell, number);
     for (size_t i = 0; i < column.values.size(); ++i) {
       double candidate = 0;
-      const bool same_number = is_number && parse_number(column.values[i], candidate) && candidate == number;
+      const bool same_number = is_number && io::parse_number(column.values[i], candidate) && candidate == number;
       if (same_number || column.values[i] == cell) return static_cast<int64_t>(i);
     }
     return kUnknown;
@@ -107,32 +107,32 @@ class RowEncoder {
 };
 
 struct Sheet {
-  CsvRow names;
-  std::vector<CsvRow> rows;
+  io::CsvRow names;
+  std::vector<io::CsvRow> rows;
   int64_t first_row = 1;  // of the file, for messages
 };
 
-bool looks_like_header(const CsvRow& row) {
+bool looks_like_header(const io::CsvRow& row) {
   return std::none_of(row.begin(), row.end(), [](const std::string& cell) {
     double number = 0;
-    return is_missing(cell) || parse_number(cell, number);
+    return io::is_missing(cell) || io::parse_number(cell, number);
   });
 }
 
-CsvRow names_of(const TableSchema& schema) {
-  CsvRow names;
+io::CsvRow names_of(const TableSchema& schema) {
+  io::CsvRow names;
   for (const Column& column : schema.columns) names.push_back(column.name);
   return names;
 }
 
-bool names_columns(const CsvRow& row, const TableSchema& schema) {
-  CsvRow expected = names_of(schema);
+bool names_columns(const io::CsvRow& row, const TableSchema& schema) {
+  io::CsvRow expected = names_of(schema);
   return std::is_permutation(row.begin(), row.end(), expected.begin(), expected.end());
 }
 
 Sheet read_sheet(const fs::path& path, const std::optional<TableSchema>& schema) {
   Sheet sheet;
-  sheet.rows = parse_csv(read_file(path), path.string());
+  sheet.rows = io::parse_csv(read_file(path), path.string());
   const bool header = schema ? names_columns(sheet.rows[0], *schema) : looks_like_header(sheet.rows[0]);
   if (header) {
     sheet.names = sheet.rows[0];
@@ -148,7 +148,7 @@ Sheet read_sheet(const fs::path& path, const std::optional<TableSchema>& schema)
 }
 
 // The schema's columns in the order of the sheet.
-TableSchema arranged(const TableSchema& schema, const CsvRow& names, const std::string& where) {
+TableSchema arranged(const TableSchema& schema, const io::CsvRow& names, const std::string& where) {
   TableSchema result;
   result.is_inferred = schema.is_inferred;
   for (const std::string& name : names) {
@@ -169,11 +169,11 @@ const std::vector<std::string>* values_of(const TableSchema& schema, ColumnKind 
 
 }  // namespace
 
-Records encode_table(const TableSchema& schema, const std::vector<CsvRow>& rows, const std::string& where,
+Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& rows, const std::string& where,
                      int64_t first_row) {
   RowEncoder encoder(schema, where);
   int64_t number = first_row;
-  for (const CsvRow& row : rows) encoder.encode(row, number++);
+  for (const io::CsvRow& row : rows) encoder.encode(row, number++);
   const auto count = static_cast<int64_t>(rows.size());
   if (count == 0) return {};
   return {at::tensor(encoder.values).view({count, -1}), at::tensor(encoder.labels), at::tensor(encoder.domains), {}};

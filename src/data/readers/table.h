@@ -13,7 +13,7 @@ namespace sotto::data {
 // One float32 row per record: numbers scaled to their range, categories one-hot, then a column that is 1 where a value
 // that may be missing is missing (the value itself is then 0). Violations of the schema are UserErrors that name the
 // row, counted from `first_row`.
-Records encode_table(const TableSchema& schema, const std::vector<CsvRow>& rows, const std::string& where,
+Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& rows, const std::string& where,
                      int64_t first_row);
 
 // The user's own table: FILE.csv, or a folder with train.csv and perhaps test.csv. With NAME.schema.json beside it the

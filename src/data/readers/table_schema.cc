@@ -52,7 +52,7 @@ Column parse_column(const nlohmann::json& json, const std::string& where) {
 }
 
 // The index of the label column: by name, else the last that is not the domain.
-size_t label_column(const CsvRow& names) {
+size_t label_column(const io::CsvRow& names) {
   for (const char* wanted : {"label", "target", "class"}) {
     for (size_t c = 0; c < names.size(); ++c) {
       if (to_lower_ascii(names[c]) == wanted) return c;
@@ -70,16 +70,16 @@ struct Summary {
   std::set<std::string> values;
 };
 
-Summary summarise(const std::vector<CsvRow>& rows, size_t column) {
+Summary summarise(const std::vector<io::CsvRow>& rows, size_t column) {
   Summary summary;
   std::vector<double> numbers;
-  for (const CsvRow& row : rows) {
-    if (is_missing(row[column])) {
+  for (const io::CsvRow& row : rows) {
+    if (io::is_missing(row[column])) {
       summary.has_missing = true;
       continue;
     }
     double number = 0;
-    if (parse_number(row[column], number)) {
+    if (io::parse_number(row[column], number)) {
       numbers.push_back(number);
     } else {
       summary.is_number = false;
@@ -101,7 +101,7 @@ std::vector<std::string> ordered(const Summary& summary) {
   std::map<double, std::string> by_value;
   for (const std::string& value : values) {
     double number = 0;
-    parse_number(value, number);
+    io::parse_number(value, number);
     by_value.emplace(number, value);
   }
   values.clear();
@@ -109,7 +109,7 @@ std::vector<std::string> ordered(const Summary& summary) {
   return values;
 }
 
-Column infer_column(const std::string& name, ColumnKind kind, const std::vector<CsvRow>& rows, size_t index,
+Column infer_column(const std::string& name, ColumnKind kind, const std::vector<io::CsvRow>& rows, size_t index,
                     const std::string& where) {
   const Summary summary = summarise(rows, index);
   Column column;
@@ -161,7 +161,7 @@ TableSchema read_schema(const std::filesystem::path& path) {
   }
 }
 
-TableSchema infer_schema(const CsvRow& names, const std::vector<CsvRow>& rows, const std::string& where) {
+TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where) {
   TableSchema schema;
   schema.is_inferred = true;
   const size_t label = label_column(names);

@@ -12,7 +12,7 @@
 //                {"name": "outcome", "kind": "label", "values": ["well", "ill"]}]}
 #pragma once
 
-#include "data/csv.h"
+#include "io/csv.h"
 
 #include <filesystem>
 #include <string>
@@ -47,6 +47,6 @@ TableSchema read_schema(const std::filesystem::path& path);
 // Learns the schema of a table from its rows: a column is a number unless a value is none; the label is the column
 // called label, target or class, or else the last; a column called domain is the domain; numbers are standardised by
 // their mean and standard deviation.
-TableSchema infer_schema(const CsvRow& names, const std::vector<CsvRow>& rows, const std::string& where);
+TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where);
 
 }  // namespace sotto::data

@@ -37,9 +37,9 @@ bool is_one_of(const std::string& cell, const std::array<const char*, N>& names)
   return std::any_of(names.begin(), names.end(), [&](const char* name) { return lower == name; });
 }
 
-bool is_header(const CsvRow& row) {
+bool is_header(const io::CsvRow& row) {
   double number = 0;
-  const auto is_number = [&](const std::string& cell) { return parse_number(cell, number); };
+  const auto is_number = [&](const std::string& cell) { return io::parse_number(cell, number); };
   const auto names_text = [](const std::string& cell) { return is_one_of(cell, kTextNames); };
   return std::any_of(row.begin(), row.end(), names_text) && std::none_of(row.begin(), row.end(), is_number);
 }
@@ -63,7 +63,7 @@ struct Layout {
   std::vector<size_t> text;
 };
 
-Layout layout_of(const CsvRow& first, bool header) {
+Layout layout_of(const io::CsvRow& first, bool header) {
   Layout layout;
   for (size_t c = 0; header && c < first.size(); ++c) {
     if (is_one_of(first[c], kLabelNames)) layout.label = c;
@@ -76,7 +76,7 @@ Layout layout_of(const CsvRow& first, bool header) {
 }
 
 std::vector<Entry> read_entries(const std::string& bytes, const std::string& where) {
-  const auto rows = parse_csv(bytes, where);
+  const auto rows = io::parse_csv(bytes, where);
   const bool header = is_header(rows[0]);
   const Layout layout = layout_of(rows[0], header);
   if (layout.text.empty()) fail_user("{} needs at least two columns, a label and a text", where);
@@ -85,7 +85,7 @@ std::vector<Entry> read_entries(const std::string& bytes, const std::string& whe
     Entry entry;
     entry.label = rows[i][layout.label];
     if (layout.domain != SIZE_MAX) entry.domain = rows[i][layout.domain];
-    CsvRow title;
+    io::CsvRow title;
     for (size_t k = 0; k + 1 < layout.text.size(); ++k) title.push_back(rows[i][layout.text[k]]);
     entry.title = trim(join(title, " "));
     entry.body = trim(rows[i][layout.text.back()]);
@@ -105,7 +105,7 @@ std::vector<std::string> ordered(const std::set<std::string>& values) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const std::string& a, const std::string& b) {
     double x = 0;
     double y = 0;
-    return parse_number(a, x) && parse_number(b, y) && x < y;
+    return io::parse_number(a, x) && io::parse_number(b, y) && x < y;
   });
   return sorted;
 }
@@ -166,13 +166,13 @@ std::vector<Entry> without_known_bodies(const std::vector<Entry>& entries, const
 
 }  // namespace
 
-bool is_text_table(const std::vector<CsvRow>& rows) {
+bool is_text_table(const std::vector<io::CsvRow>& rows) {
   if (is_header(rows[0])) return true;
   const size_t looked_at = std::min(rows.size(), kRowsToLookAt);
   for (size_t c = 0; c < rows[0].size(); ++c) {
     const auto running = std::count_if(
         rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(looked_at),
-        [&](const CsvRow& row) { return row[c].size() >= kRunningText && row[c].find(' ') != std::string::npos; });
+        [&](const io::CsvRow& row) { return row[c].size() >= kRunningText && row[c].find(' ') != std::string::npos; });
     if (static_cast<size_t>(running) * 2 > looked_at) return true;
   }
   return false;

@@ -1,9 +1,9 @@
 // Labelled texts in CSV files.
 #pragma once
 
-#include "data/csv.h"
 #include "data/dataset.h"
 #include "data/file_tree.h"
+#include "io/csv.h"
 
 #include <filesystem>
 #include <string>
@@ -13,7 +13,7 @@ namespace sotto::data {
 
 // True if the header names a text column (text, content, sentence, review, title, description), or if without a header
 // a column holds running text.
-bool is_text_table(const std::vector<CsvRow>& rows);
+bool is_text_table(const std::vector<io::CsvRow>& rows);
 
 // FILE.csv, or a folder with train.csv and perhaps test.csv. With a header, the label is the column called label,
 // class, target or category (else the first), `domain` is the domain, and the others joined by a space are the text;

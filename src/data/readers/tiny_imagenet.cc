@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/images/decode.h"
 #include "data/readers/image_listing.h"
+#include "io/images/decode.h"
 
 #include <map>
 
@@ -37,7 +37,7 @@ std::vector<std::string> class_names(const FileTree& tree, const std::vector<std
 std::vector<ListedImage> list_training(const FileTree& tree, const std::map<std::string, int64_t>& numbers) {
   std::vector<ListedImage> listed;
   for (const std::string& file : tree.files()) {
-    if (!file.starts_with("train/") || !has_image_name(file)) continue;
+    if (!file.starts_with("train/") || !io::has_image_name(file)) continue;
     const auto found = numbers.find(split(file, '/')[1]);
     if (found == numbers.end()) fail_user("{}: its folder is no class of wnids.txt", tree.where(file));
     listed.push_back({file, found->second});

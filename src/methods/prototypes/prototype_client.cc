@@ -39,9 +39,9 @@ void adopt(models::Model& model, const NamedTensors& weights) {
 // One kind of client: its model, the model as it was at the start, and the teacher of its head.
 class Personal {
  public:
-  Personal(const MethodContext& context, const PrototypeModelOptions& options, const NamedTensors& start)
-      : model_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
-        frozen_(std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
+  Personal(const PublicContext& context, const PrototypeModelOptions& options, const NamedTensors& start)
+      : model_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
+        frozen_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
         trainer_(context, model_),
         teacher_(model_->copy_of_head()),
         kept_(trainer_.shared()) {
@@ -84,9 +84,9 @@ class Personal {
 
 class Client : public ClientMethod {
  public:
-  Client(const MethodContext& context, PrototypeMember member)
+  Client(const ClientContext& context, PrototypeMember member)
       : spec_(context.spec),
-        dataset_(context.data.dataset),
+        records_(context.records),
         member_(std::move(member)),
         shape_(member_.shape(context)),
         release_(release_of(context, member_)) {
@@ -238,7 +238,7 @@ class Client : public ClientMethod {
     };
     const auto follow_student = [&] { follow(mine.teacher(), mine.model().head(), o.beta); };
     LocalReport report =
-        mine.trainer().descend(shard, context, loss, {}, o.dcr ? follow_student : std::function<void()>());
+        mine.trainer().descend(records_, shard, context, loss, {}, o.dcr ? follow_student : std::function<void()>());
     if (o.diagnostics && report.samples > 0) {
       report.measures["feature_norm"] = norms.item<double>() / static_cast<double>(report.samples);
       if (o.dcr) report.measures["teacher_gap"] = gaps.item<double>() / static_cast<double>(report.samples);
@@ -246,19 +246,12 @@ class Client : public ClientMethod {
     return report;
   }
 
-  ClientFacts facts_of(const data::Shard& shard, const privacy::ReleaseContext& terms) const {
-    return {.records = shard.size(),
-            .participations = terms.participations,
-            .epsilon = spec_.privacy ? spec_.privacy->budget_of(terms.client) : 0.0};
-  }
-
   // A process that died between a release for the whole run and the end of the round has paid for it already.
   void send_centre(Personal& mine, const data::Shard& shard, const StepContext& context, StepResult& result) const {
     try {
-      auto made = release_.release_centre(placed_records(mine, {}, shard).values, facts_of(shard, context.release),
-                                          context.release);
+      auto made = release_.release_centre(placed_records(mine, {}, shard).values, context.own, context.release);
       result.upload = std::move(made.upload);
-      result.report.noise = made.noise;
+      result.report.noise_norm = made.noise_norm;
     } catch (const privacy::BudgetSpent&) {
     }
   }
@@ -267,14 +260,12 @@ class Client : public ClientMethod {
   at::Tensor send(Personal& mine, const NamedTensors& broadcast, const data::Shard& shard, const at::Tensor& remembered,
                   const StepContext& context, StepResult& result) const {
     const auto begin = std::chrono::steady_clock::now();
-    const privacy::ReleaseContext& terms = context.release;
-    const ClientFacts facts = facts_of(shard, terms);
     const LabelledFeatures records = records_of(mine, broadcast, shard, context);
     const PrototypeSet global = find_prototypes(broadcast, kGlobal);
     try {
-      PrototypeRelease::Result made = release_.release(records, global, remembered, facts, terms);
+      PrototypeRelease::Result made = release_.release(records, global, remembered, context.own, context.release);
       result.upload = std::move(made.upload);
-      result.report.noise = made.noise;
+      result.report.noise_norm = made.noise_norm;
       result.report.measures["prototype_seconds"] = seconds_since(begin);
       if (member_.options.diagnostics) diagnose(records, made.dimensions, result.report);
       return made.dimensions;
@@ -309,12 +300,10 @@ class Client : public ClientMethod {
   // Its own training, before its features are released.
   void train_encoder(const data::Shard& shard, const StepContext& context) {
     if (noisy_ == nullptr) return;
-    const ClientFacts facts = facts_of(shard, context.release);
-    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, facts);
-    privacy::Receipt receipt =
-        context.release.ledger.spend(noisy_->descent.event(plan, context.release, kEncoder), release_.releases(facts));
+    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, context.own);
+    const privacy::Channel channel = encoder_channel(noisy_->descent, plan, release_, context.own);
     noisy_->trainer.with_optimizer(context, [&](const std::function<void()>& update) {
-      noisy_->descent.run(plan, std::move(receipt), dataset_.train, shard.train, context.release, update);
+      noisy_->descent.run(plan, channel, records_, shard.train, context.release, update);
     });
   }
 
@@ -329,7 +318,7 @@ class Client : public ClientMethod {
     std::vector<at::Tensor> values = {at::empty({0, shape_.width})}, labels = {at::empty({0}, at::kLong)};
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
-      data::gather(dataset_.train, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
+      data::gather(records_, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
       values.push_back(placed(source_features(mine, batch.x), centre));
       labels.push_back(batch.y.clone());
     }
@@ -387,7 +376,7 @@ class Client : public ClientMethod {
   }
 
   const config::RunSpec& spec_;
-  const data::Dataset& dataset_;
+  const data::Records& records_;
   PrototypeMember member_;
   PrototypeShape shape_;
   PrototypeRelease release_;
@@ -401,7 +390,7 @@ class Client : public ClientMethod {
 
 }  // namespace
 
-std::unique_ptr<ClientMethod> make_prototype_client(const MethodContext& context, PrototypeMember member) {
+std::unique_ptr<ClientMethod> make_prototype_client(const ClientContext& context, PrototypeMember member) {
   return std::make_unique<Client>(context, std::move(member));
 }
 

@@ -7,6 +7,6 @@
 
 namespace sotto::methods {
 
-std::unique_ptr<ClientMethod> make_prototype_client(const MethodContext& context, PrototypeMember member);
+std::unique_ptr<ClientMethod> make_prototype_client(const ClientContext& context, PrototypeMember member);
 
 }  // namespace sotto::methods

@@ -1,7 +1,8 @@
 #include "methods/prototypes/prototype_encoder.h"
 
 #include "base/error.h"
-#include "methods/requirements.h"
+#include "methods/parts/requirements.h"
+#include "models/task_data.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -18,14 +19,14 @@ const std::vector<std::vector<int64_t>>& four_heads() {
 
 }  // namespace
 
-std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const PrototypeMember& member) {
+std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const PrototypeMember& member) {
   PrototypeModelOptions model;
   model.encoder = context.spec.model;
   model.width = member.options.width;
   model.hidden = member.options.head;
   model.trained_projection = member.printed;
   model.prior = member.options.prior;
-  const auto& blocks = context.data.feature_blocks;
+  const auto& blocks = context.facts.feature_blocks;
   const size_t count = std::max(blocks.size() > 1 ? blocks.size() : 1, member.options.heads == "four" ? size_t{4} : 1);
   std::vector<PrototypeModelOptions> kinds;
   for (size_t i = 0; i < count; ++i) {
@@ -40,7 +41,7 @@ std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const 
   return kinds;
 }
 
-NamedTensors publicly_trained(const MethodContext& context, const PrototypeModelOptions& model,
+NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
                               const PrototypeOptions& options) {
   config::DataOptions data = context.spec.data;
   data.name = options.public_data;
@@ -48,16 +49,16 @@ NamedTensors publicly_trained(const MethodContext& context, const PrototypeModel
   data.path.clear();
   data.domains.clear();
   const models::TaskData records = models::load_task_data(data, context.spec.model, context.spec.seed);
-  if (records.task.record_shape != context.data.task.record_shape) {
+  if (records.task.record_shape != context.facts.task.record_shape) {
     fail_user("method.public_data: records of '{}' do not have the shape of the clients' records", options.public_data);
   }
-  LocalTrainer trainer({context.spec, records, context.participations, context.least_records},
-                       std::make_shared<PrototypeModel>(model, records.task, context.spec.seed));
+  LocalTrainer trainer(context, std::make_shared<PrototypeModel>(model, records.task, context.spec.seed));
   data::Shard all;
   all.train = at::arange(records.dataset.train.size(), at::kLong);
   privacy::Ledger nothing_private;
   for (int64_t epoch = 0; epoch < options.public_epochs; ++epoch) {
-    trainer.train(all, {context.spec.seed, {.ledger = nothing_private, .round = epoch}});
+    trainer.train(records.dataset.train, all,
+                  {.seed = context.spec.seed, .release = {.ledger = nothing_private, .round = epoch}});
   }
   NamedTensors trained;
   for (auto& parameter : trainer.model().state()) {
@@ -67,8 +68,8 @@ NamedTensors publicly_trained(const MethodContext& context, const PrototypeModel
   return clone(trained);
 }
 
-NoisyEncoder::NoisyEncoder(const MethodContext& context, const PrototypeModelOptions& options)
-    : trainer(context, std::make_shared<PrototypeModel>(options, context.data.task, context.spec.seed)),
+NoisyEncoder::NoisyEncoder(const PublicContext& context, const PrototypeModelOptions& options)
+    : trainer(context, std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
       descent(trainer.model(), trainer.flat()),
       initial(clone(trainer.shared())) {
   require_no_batch_statistics(trainer.model());
@@ -84,6 +85,11 @@ privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const PrototypeOp
   plan.neighbours = privacy::neighbours_of(*spec.privacy);
   plan.noise_multiplier = release.encoder_multiplier(client, plan.touches());
   return plan;
+}
+
+privacy::Channel encoder_channel(const privacy::NoisyDescent& descent, const privacy::DescentPlan& plan,
+                                 const PrototypeRelease& release, const ClientFacts& client) {
+  return descent.channel(plan, kEncoder).times(release.releases(client), release.how_often());
 }
 
 }  // namespace sotto::methods

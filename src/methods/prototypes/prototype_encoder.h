@@ -1,7 +1,7 @@
 // Encoders of prototype methods: what each kind of client has, and how one is trained without showing a record.
 #pragma once
 
-#include "methods/local_trainer.h"
+#include "methods/parts/local_trainer.h"
 #include "methods/prototypes/prototype_member.h"
 #include "methods/prototypes/prototype_model.h"
 #include "privacy/dpsgd/noisy_descent.h"
@@ -14,15 +14,15 @@ namespace sotto::methods {
 inline constexpr const char* kEncoder = "encoder";
 
 // How many kinds of client there are, and what each kind's model is.
-std::vector<PrototypeModelOptions> kinds_of(const MethodContext& context, const PrototypeMember& member);
+std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const PrototypeMember& member);
 
 // All parts of an encoder as they come out of training on public records: nothing of it is private.
-NamedTensors publicly_trained(const MethodContext& context, const PrototypeModelOptions& model,
+NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
                               const PrototypeOptions& options);
 
 // An encoder that is trained with DP-SGD; every client has one of its own.
 struct NoisyEncoder {
-  NoisyEncoder(const MethodContext& context, const PrototypeModelOptions& options);
+  NoisyEncoder(const PublicContext& context, const PrototypeModelOptions& options);
 
   LocalTrainer trainer;
   privacy::NoisyDescent descent;
@@ -31,5 +31,7 @@ struct NoisyEncoder {
 
 privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const PrototypeOptions& options,
                                   const PrototypeRelease& release, const ClientFacts& client);
+privacy::Channel encoder_channel(const privacy::NoisyDescent& descent, const privacy::DescentPlan& plan,
+                                 const PrototypeRelease& release, const ClientFacts& client);
 
 }  // namespace sotto::methods

@@ -1,7 +1,7 @@
 #include "methods/prototypes/prototype_member.h"
 
 #include "base/error.h"
-#include "methods/options.h"
+#include "methods/parts/options.h"
 
 #include <ATen/ATen.h>
 
@@ -62,7 +62,7 @@ PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read) {
   return member;
 }
 
-PrototypeRelease release_of(const MethodContext& context, const PrototypeMember& member) {
+PrototypeRelease release_of(const PublicContext& context, const PrototypeMember& member) {
   return {context, member.options.release, member.shape(context), member.clusters()};
 }
 

@@ -47,15 +47,15 @@ struct PrototypeMember {
   bool clusters() const { return framework->local() != LocalPrototypes::kMeans; }
 
   // Sound cells beyond one per class belong to frameworks that cluster.
-  PrototypeShape shape(const MethodContext& context) const {
-    return {options.width, context.data.dataset.classes(), clusters() && !printed ? options.anchors : 1};
+  PrototypeShape shape(const PublicContext& context) const {
+    return {options.width, context.facts.classes(), clusters() && !printed ? options.anchors : 1};
   }
 };
 
 // Reads and checks what a config says of the method.
 PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read);
 
-PrototypeRelease release_of(const MethodContext& context, const PrototypeMember& member);
+PrototypeRelease release_of(const PublicContext& context, const PrototypeMember& member);
 
 // The directions that a class's records are parted by before there are global prototypes: [anchors, d].
 at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed);

@@ -2,29 +2,27 @@
 #include "methods/prototypes/prototype_client.h"
 #include "methods/prototypes/prototype_encoder.h"
 #include "methods/prototypes/prototype_server.h"
-#include "privacy/ledger.h"
 
 namespace sotto::methods {
 namespace {
 
-ReleasePlan plan(const MethodContext& context, const ClientFacts& client, const PrototypeMember& member) {
+ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const PrototypeMember& member) {
   const PrototypeRelease release = release_of(context, member);
   ReleasePlan plan = release.plan(client);
   if (member.options.encoder != "dp-sgd") return plan;
   const NoisyEncoder encoder(context, kinds_of(context, member).front());
   const privacy::DescentPlan descent = encoder_plan(context.spec, member.options, release, client);
-  privacy::Ledger unused;
-  plan.push_back({.event = encoder.descent.event(descent, {.ledger = unused}, kEncoder),
-                  .how_often = plan.front().how_often,
-                  .times = plan.front().times,
-                  .coordinates = encoder.descent.coordinates(descent)});
+  plan.push_back(encoder_channel(encoder.descent, descent, release, client));
+  plan.back()
+      .times(plan.front().times(), plan.front().how_often())
+      .reaching({.coordinates = encoder.descent.coordinates(descent)});
   return plan;
 }
 
 }  // namespace
 
 MethodEntry prototype_method(std::string name, std::string what, std::string citation, FrameworkReader read) {
-  const auto member = [read](const MethodContext& context) { return member_of(context.spec, read); };
+  const auto member = [read](const PublicContext& context) { return member_of(context.spec, read); };
   return {.name = std::move(name),
           .what = std::move(what),
           .citation = std::move(citation),
@@ -33,16 +31,20 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
                 read_prototype_options(section);
                 read(section);
               },
-          .plan = [member](const MethodContext& context,
+          .plan = [member](const PublicContext& context,
                            const ClientFacts& client) { return plan(context, client, member(context)); },
           .personal = [](const config::RunSpec&) { return true; },
           .global = [](const config::RunSpec&) { return false; },
-          .make_client = [member](const MethodContext& context) -> std::unique_ptr<ClientMethod> {
+          .make_client = [member](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return make_prototype_client(context, member(context));
           },
-          .make_server = [member](const MethodContext& context) -> std::unique_ptr<ServerMethod> {
+          .make_server = [member](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return make_prototype_server(context, member(context));
-          }};
+          },
+          .upload_shape =
+              [member](const PublicContext& context, const Broadcast& broadcast) {
+                return release_of(context, member(context)).upload_shape(broadcast);
+              }};
 }
 
 }  // namespace sotto::methods

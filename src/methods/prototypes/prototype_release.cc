@@ -1,10 +1,10 @@
 #include "methods/prototypes/prototype_release.h"
 
 #include "base/error.h"
-#include "methods/averaging.h"
+#include "methods/parts/averaging.h"
+#include "methods/parts/requirements.h"
 #include "methods/prototypes/clustering.h"
 #include "methods/prototypes/dimension_score.h"
-#include "methods/requirements.h"
 #include "privacy/calibration.h"
 #include "privacy/mechanisms/laplace.h"
 
@@ -22,7 +22,6 @@ constexpr const char* kDimensions = "dimensions";
 constexpr const char* kSums = "sums";
 constexpr const char* kCounts = "counts";
 constexpr const char* kClasses = "classes";
-constexpr const char* kServer = "server";
 constexpr const char* kNoNoise = "no noise was asked for (mechanism = \"none\")";
 constexpr const char* kOracle = "the selection \"oracle\" reads scores of private records";
 constexpr const char* kSupport = "which classes a client holds, and how many records of each, is sent in the clear";
@@ -31,6 +30,61 @@ constexpr const char* kClusterSupport =
 
 at::Tensor clipped(const at::Tensor& rows, double bound) {
   return rows * (bound / rows.norm(2, 1, true).clamp_min(1e-12)).clamp_max(1.0);
+}
+
+at::Tensor rest_of(const at::Tensor& first, int64_t width) {
+  return at::ones({width}, at::kBool).index_fill_(0, first, false).nonzero().squeeze(1);
+}
+
+// Sums whose dimensions were noised in two groups, as one tensor.
+NamedTensors joined_sums(const NamedTensors& noisy, const at::Tensor& first, const PrototypeShape& shape) {
+  at::Tensor sums = at::empty({shape.cells(), shape.width});
+  sums.index_copy_(1, first, noisy[0].value);
+  sums.index_copy_(1, rest_of(first, shape.width), noisy[1].value);
+  NamedTensors whole;
+  whole.push_back({kSums, sums});
+  whole.push_back(noisy[2]);
+  return whole;
+}
+
+// What is sent of means besides their values, in the clear: channels of means say that nothing is proven of it.
+struct Support {
+  bool clusters = false;
+  int64_t cells = 0;  // classes, or clusters
+  int64_t width = 0;
+  at::Tensor held;     // cells with a record
+  at::Tensor classes;  // of those
+  int64_t records = 0;
+  std::vector<at::Tensor> columns;  // of each group of dimensions; one undefined tensor: all
+};
+
+NamedTensors assembled(const std::vector<at::Tensor>& columns, const Support& support) {
+  at::Tensor whole = columns.front();
+  if (columns.size() > 1) {
+    whole = at::empty({support.held.numel(), support.width});
+    for (size_t g = 0; g < columns.size(); ++g) whole.index_copy_(1, support.columns[g], columns[g]);
+  }
+  NamedTensors upload;
+  if (support.clusters) {
+    upload.push_back({kPrototypes, whole});
+    upload.push_back({kClasses, support.classes});
+  } else {
+    upload.push_back({kPrototypes, at::zeros({support.cells, support.width}).index_copy_(0, support.held, whole)});
+  }
+  upload.push_back(declared_weight(static_cast<double>(support.records)));
+  return upload;
+}
+
+// Means that were noised one by one, group after group.
+NamedTensors joined_means(const NamedTensors& noisy, const Support& support) {
+  std::vector<at::Tensor> columns;
+  const auto rows = static_cast<size_t>(support.held.numel());
+  for (size_t g = 0; g < support.columns.size(); ++g) {
+    std::vector<at::Tensor> vectors;
+    for (size_t k = 0; k < rows; ++k) vectors.push_back(noisy[g * rows + k].value);
+    columns.push_back(at::stack(vectors));
+  }
+  return assembled(columns, support);
 }
 
 }  // namespace
@@ -54,17 +108,14 @@ ReleaseOptions read_release_options(config::Section& section) {
   return o;
 }
 
-PrototypeRelease::PrototypeRelease(const MethodContext& context, const ReleaseOptions& options,
+PrototypeRelease::PrototypeRelease(const PublicContext& context, const ReleaseOptions& options,
                                    const PrototypeShape& shape, bool clusters)
     : spec_(context.spec),
       options_(options),
       shape_(shape),
       clusters_(clusters),
-      printed_(context.spec.variant == "paper") {
-  if (!context.participations.empty()) {
-    most_participations_ =
-        std::max<int64_t>(1, *std::max_element(context.participations.begin(), context.participations.end()));
-  }
+      printed_(context.spec.variant == "paper"),
+      most_participations_(std::max<int64_t>(1, context.facts.most_participations)) {
   if (options_.centre && (printed_ || !options_.noisy())) {
     fail_user("method.centre: only sound releases with noise are centred; leave it out");
   }
@@ -81,6 +132,10 @@ int64_t PrototypeRelease::first_width() const {
 // At least one: what is planned for a client that takes part in nothing is priced all the same.
 int64_t PrototypeRelease::releases(const ClientFacts& client) const {
   return options_.once ? 1 : std::max<int64_t>(client.participations, 1);
+}
+
+std::string PrototypeRelease::how_often() const {
+  return options_.once ? "once" : "once per participation";
 }
 
 double PrototypeRelease::encoder_multiplier(const ClientFacts& client, int64_t touches) const {
@@ -129,22 +184,54 @@ double PrototypeRelease::paper_weight() const {
   return rest / (first + rest);
 }
 
-at::Tensor PrototypeRelease::rest_of(const at::Tensor& first) const {
-  return at::ones({shape_.width}, at::kBool).index_fill_(0, first, false).nonzero().squeeze(1);
-}
-
 at::Tensor PrototypeRelease::select_privately(const LabelledFeatures& records, const ClientFacts& client,
                                               const privacy::ReleaseContext& context) const {
-  const privacy::LaplaceTopK mechanism(shape_.width, options_.high, first_width(), selection_epsilon(client));
-  privacy::Event event = mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kDimensions, kServer);
-  if (printed_) event.claim = {.by = privacy::kClaimEach, .epsilon = selection_epsilon(client)};
-  privacy::Receipt receipt = context.ledger.spend(event, selections(client));
-  NamedTensors scores;
-  scores.push_back({"scores", dimension_scores(records.values, records.labels, shape_.classes, options_.zeta)});
-  privacy::NoiseSource noise = context.noise_source(kDimensions);
-  const privacy::Release chosen = mechanism.randomise(
-      privacy::clamp_each(privacy::Contribution(std::move(scores)), options_.high), std::move(receipt), noise);
+  const privacy::Release chosen = selection_channel(client).release(context, [&] {
+    NamedTensors scores;
+    scores.push_back({"scores", dimension_scores(records.values, records.labels, shape_.classes, options_.zeta)});
+    return privacy::clamp_each(privacy::Contribution(std::move(scores)), options_.high);
+  });
   return chosen.values().front().value.clone();
+}
+
+privacy::Channel PrototypeRelease::clear_channel(const ClientFacts& client) const {
+  return privacy::Channel::in_the_clear(kPrototypes, kNoNoise).times(releases(client), how_often());
+}
+
+privacy::Channel PrototypeRelease::oracle_channel(const ClientFacts& client) const {
+  return privacy::Channel::in_the_clear(kDimensions, kOracle).times(releases(client), how_often());
+}
+
+privacy::Channel PrototypeRelease::selection_channel(const ClientFacts& client) const {
+  privacy::Channel channel =
+      privacy::Channel::top_k(
+          kDimensions, privacy::kServer,
+          privacy::LaplaceTopK(shape_.width, options_.high, first_width(), selection_epsilon(client)),
+          privacy::neighbours_of(*spec_.privacy))
+          .times(selections(client), selections(client) == 1 ? "once" : "once per participation");
+  if (printed_) channel.claiming({.by = privacy::kClaimEach, .epsilon = selection_epsilon(client)});
+  return channel;
+}
+
+privacy::Channel PrototypeRelease::sums_channel(const privacy::GroupwiseGaussian& mechanism,
+                                                const ClientFacts& client) const {
+  return privacy::Channel::gaussian(kPrototypes, privacy::kServer, mechanism, privacy::neighbours_of(*spec_.privacy))
+      .times(releases(client), how_often());
+}
+
+privacy::Channel PrototypeRelease::means_channel(const privacy::GroupwiseGaussian& mechanism,
+                                                 const ClientFacts& client) const {
+  return sums_channel(mechanism, client)
+      .unproven(why_unproven())
+      .claiming({.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)});
+}
+
+privacy::Channel PrototypeRelease::centre_channel(const ClientFacts& client) const {
+  return privacy::Channel::gaussian(
+             kCentre, privacy::kServer,
+             privacy::GroupwiseGaussian::joint(centre_multiplier(client), centre_rule().groups()),
+             privacy::neighbours_of(*spec_.privacy))
+      .times(1, "once, first");
 }
 
 PrototypeRelease::Parts PrototypeRelease::part(const LabelledFeatures& records, const PrototypeSet& global,
@@ -163,13 +250,13 @@ PrototypeRelease::Parts PrototypeRelease::part(const LabelledFeatures& records, 
                         static_cast<uint64_t>(context.client));
     parts.first = at::tensor(stream.sample_without_replacement(shape_.width, width), at::kLong);
   } else if (options_.selection == "oracle") {
-    NamedTensors indices;
-    indices.push_back(
-        {"indices", largest(dimension_scores(records.values, records.labels, shape_.classes, options_.zeta), width)});
-    parts.first = privacy::in_the_clear(privacy::Contribution(std::move(indices)), context, kDimensions, kOracle)
-                      .values()
-                      .front()
-                      .value.clone();
+    const privacy::Release chosen = oracle_channel(client).release_clear(context, [&] {
+      NamedTensors indices;
+      indices.push_back(
+          {"indices", largest(dimension_scores(records.values, records.labels, shape_.classes, options_.zeta), width)});
+      return privacy::Contribution(std::move(indices));
+    });
+    parts.first = chosen.values().front().value.clone();
   } else if (options_.selection == "once" && remembered.defined()) {
     parts.first = remembered;
   } else {
@@ -208,29 +295,19 @@ PrototypeRelease::Result PrototypeRelease::release_sums(const LabelledFeatures& 
                                                         const privacy::ReleaseContext& context) const {
   const privacy::CellRule rule = this->rule(parts);
   const auto mechanism = privacy::GroupwiseGaussian::joint(multiplier(client), rule.groups());
-  privacy::Receipt receipt = context.ledger.spend(
-      mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kPrototypes, kServer), releases(client));
-  NamedTensors values;
+  privacy::Release release = sums_channel(mechanism, client).release(context, [&] {
+    NamedTensors values;
+    if (parts.first.defined()) {
+      values.push_back({"A", records.values.index_select(1, parts.first)});
+      values.push_back({"B", records.values.index_select(1, rest_of(parts.first, shape_.width))});
+    } else {
+      values.push_back({kSums, records.values});
+    }
+    values.push_back({kCounts, records.cells});
+    return privacy::sum_cells(privacy::Contribution(std::move(values)), rule);
+  });
   if (parts.first.defined()) {
-    values.push_back({"A", records.values.index_select(1, parts.first)});
-    values.push_back({"B", records.values.index_select(1, rest_of(parts.first))});
-  } else {
-    values.push_back({kSums, records.values});
-  }
-  values.push_back({kCounts, records.cells});
-  privacy::NoiseSource noise = context.noise_source(kPrototypes);
-  privacy::Release release = mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule),
-                                                 std::move(receipt), noise);
-  if (parts.first.defined()) {
-    release = privacy::post_process(std::move(release), [&](const NamedTensors& noisy) {
-      at::Tensor sums = at::empty({shape_.cells(), shape_.width});
-      sums.index_copy_(1, parts.first, noisy[0].value);
-      sums.index_copy_(1, rest_of(parts.first), noisy[1].value);
-      NamedTensors whole;
-      whole.push_back({kSums, sums});
-      whole.push_back(noisy[2]);
-      return whole;
-    });
+    release = privacy::post_process(std::move(release), joined_sums, parts.first, shape_);
   }
   return {std::move(release), mechanism.noise_norm(1), parts.first};
 }
@@ -252,37 +329,23 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
     const at::Tensor sums = at::zeros({count, rows.size(1)}).index_add_(0, cells, rows);
     return (sums / sizes.clamp_min(1).unsqueeze(1)).index_select(0, held);
   };
-
-  struct Part {
-    at::Tensor columns;  // undefined: all
-    double bound;
-    double weight;
-  };
-  std::vector<Part> all = {{at::Tensor(), options_.radius, 1.0}};
+  Support support{.clusters = clusters_,
+                  .cells = count,
+                  .width = shape_.width,
+                  .held = held,
+                  .classes = classes,
+                  .records = records.labels.size(0),
+                  .columns = {at::Tensor()}};
+  std::vector<double> bounds = {options_.radius}, weights = {1.0};
   if (parts.first.defined()) {
     const double rho = static_cast<double>(parts.first.numel()) / static_cast<double>(shape_.width);
-    all = {{parts.first, options_.radius * std::sqrt(rho), parts.weight},
-           {rest_of(parts.first), options_.radius * std::sqrt(1 - rho), 1 - parts.weight}};
+    support.columns = {parts.first, rest_of(parts.first, shape_.width)};
+    bounds = {options_.radius * std::sqrt(rho), options_.radius * std::sqrt(1 - rho)};
+    weights = {parts.weight, 1 - parts.weight};
   }
-  const auto assembled = [&](const std::vector<at::Tensor>& columns) {
-    at::Tensor whole = columns.front();
-    if (all.size() > 1) {
-      whole = at::empty({held.numel(), shape_.width});
-      for (size_t g = 0; g < all.size(); ++g) whole.index_copy_(1, all[g].columns, columns[g]);
-    }
-    NamedTensors upload;
-    if (clusters_) {
-      upload.push_back({kPrototypes, whole});
-      upload.push_back({kClasses, classes});
-    } else {
-      upload.push_back({kPrototypes, at::zeros({count, shape_.width}).index_copy_(0, held, whole)});
-    }
-    upload.push_back({kRecordsName, at::scalar_tensor(static_cast<double>(records.labels.size(0)), at::kDouble)});
-    return upload;
-  };
   if (!options_.noisy()) {
-    return {privacy::in_the_clear(privacy::Contribution(assembled({means_of(records.values)})), context, kPrototypes,
-                                  kNoNoise),
+    return {clear_channel(client).release_clear(
+                context, [&] { return privacy::Contribution(assembled({means_of(records.values)}, support)); }),
             0.0, at::Tensor()};
   }
 
@@ -291,39 +354,23 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
   std::vector<privacy::Group> groups;
   std::vector<double> stddevs;
   NamedTensors values;
-  for (const Part& part : all) {
-    const at::Tensor columns = part.columns.defined() ? records.values.index_select(1, part.columns) : records.values;
-    const at::Tensor means = means_of(clipped(columns, part.bound));
+  for (size_t g = 0; g < bounds.size(); ++g) {
+    const at::Tensor& chosen = support.columns[g];
+    const at::Tensor columns = chosen.defined() ? records.values.index_select(1, chosen) : records.values;
+    const at::Tensor means = means_of(clipped(columns, bounds[g]));
     for (int64_t k = 0; k < means.size(0); ++k) {
       const std::string name = fmt::format("{}.{}", k, groups.size());
       values.push_back({name, means[k].clone()});
-      rules.push_back({name, 1, part.bound});
-      groups.push_back({name, 1, means.size(1), 2 * part.bound});
-      stddevs.push_back(sigma / std::sqrt(part.weight) * 2 * part.bound /
-                        sizes[held[k].item<int64_t>()].item<double>());
+      rules.push_back({name, 1, bounds[g]});
+      groups.push_back({name, 1, means.size(1), 2 * bounds[g]});
+      stddevs.push_back(sigma / std::sqrt(weights[g]) * 2 * bounds[g] / sizes[held[k].item<int64_t>()].item<double>());
     }
   }
   const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(std::move(groups), std::move(stddevs));
-  privacy::Event event = mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kPrototypes, kServer);
-  event.why_unproven = why_unproven();
-  event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)};
-  privacy::Receipt receipt = context.ledger.spend(event, releases(client));
-  privacy::NoiseSource noise = context.noise_source(kPrototypes);
-  privacy::Release release = mechanism.randomise(
-      privacy::clip_whole(privacy::Contribution(std::move(values)), rules, privacy::neighbours_of(*spec_.privacy)),
-      std::move(receipt), noise);
-  const double norm = mechanism.noise_norm();
-  release = privacy::post_process(std::move(release), [&](const NamedTensors& made) {
-    std::vector<at::Tensor> columns;
-    const auto rows = static_cast<size_t>(held.numel());
-    for (size_t g = 0; g < all.size(); ++g) {
-      std::vector<at::Tensor> vectors;
-      for (size_t k = 0; k < rows; ++k) vectors.push_back(made[g * rows + k].value);
-      columns.push_back(at::stack(vectors));
-    }
-    return assembled(columns);
+  privacy::Release release = means_channel(mechanism, client).release(context, [&] {
+    return privacy::clip_whole(privacy::Contribution(std::move(values)), rules, privacy::neighbours_of(*spec_.privacy));
   });
-  return {std::move(release), norm, parts.first};
+  return {privacy::post_process(std::move(release), joined_means, support), mechanism.noise_norm(), parts.first};
 }
 
 PrototypeRelease::Result PrototypeRelease::release(const LabelledFeatures& records, const PrototypeSet& global,
@@ -346,15 +393,13 @@ PrototypeRelease::Result PrototypeRelease::release_centre(const at::Tensor& feat
                                                           const privacy::ReleaseContext& context) const {
   const privacy::CellRule rule = centre_rule();
   const auto mechanism = privacy::GroupwiseGaussian::joint(centre_multiplier(client), rule.groups());
-  privacy::Receipt receipt =
-      context.ledger.spend(mechanism.event(context, privacy::neighbours_of(*spec_.privacy), kCentre, kServer));
-  NamedTensors values;
-  values.push_back({kCentre, features});
-  values.push_back({kCounts, at::zeros({features.size(0)}, at::kLong)});
-  privacy::NoiseSource noise = context.noise_source(kCentre);
-  return {mechanism.randomise(privacy::sum_cells(privacy::Contribution(std::move(values)), rule), std::move(receipt),
-                              noise),
-          mechanism.noise_norm(1), at::Tensor()};
+  privacy::Release release = centre_channel(client).release(context, [&] {
+    NamedTensors values;
+    values.push_back({kCentre, features});
+    values.push_back({kCounts, at::zeros({features.size(0)}, at::kLong)});
+    return privacy::sum_cells(privacy::Contribution(std::move(values)), rule);
+  });
+  return {std::move(release), mechanism.noise_norm(1), at::Tensor()};
 }
 
 ClientFacts PrototypeRelease::least_budget() const {
@@ -377,62 +422,64 @@ NoiseScale PrototypeRelease::centre_noise_scale() const {
 
 ReleasePlan PrototypeRelease::plan(const ClientFacts& client) const {
   if (options_.silent()) return {};
-  privacy::Ledger unused;
-  const privacy::ReleaseContext context{.ledger = unused};
-  PlannedRelease prototypes;
-  prototypes.how_often = options_.once ? "once" : "once per participation";
-  const auto often = [&](int64_t times) { return std::min(times, client.participations); };
-  prototypes.times = often(releases(client));
+  ReleasePlan plan;
+  // A client that takes part in fewer rounds than it may release in makes fewer.
+  const auto add = [&](privacy::Channel channel, const privacy::NoiseReach& reach = {}) {
+    const int64_t times = std::min(channel.times(), client.participations);
+    plan.push_back(channel.times(times, channel.how_often()).reaching(reach));
+  };
   if (options_.mechanism == "none") {
-    prototypes.event = {
-        .observer = kServer, .what = kPrototypes, .mechanism = privacy::kClearMechanism, .why_unproven = kNoNoise};
-    return {prototypes};
+    add(clear_channel(client));
+    return plan;
   }
-  const privacy::Neighbours neighbours = privacy::neighbours_of(*spec_.privacy);
-  prototypes.coordinates = shape_.cells() * shape_.width;
-  prototypes.bound = options_.radius * static_cast<double>(client.records);
+  privacy::NoiseReach reach{.coordinates = shape_.cells() * shape_.width,
+                            .bound = options_.radius * static_cast<double>(client.records)};
   if (printed_) {
     // Noise goes by the size of a class: what is shown is that of equal classes.
     const double size = std::max(1.0, static_cast<double>(client.records) / static_cast<double>(shape_.classes));
     const double bound = options_.radius;
     const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(
-        {{kPrototypes, 1, prototypes.coordinates, 2 * bound * std::sqrt(static_cast<double>(shape_.classes))}},
+        {{kPrototypes, 1, reach.coordinates, 2 * bound * std::sqrt(static_cast<double>(shape_.classes))}},
         {multiplier(client) * 2 * bound / size});
-    prototypes.event = mechanism.event(context, neighbours, kPrototypes, kServer);
-    prototypes.event.why_unproven = why_unproven();
-    prototypes.event.claim = {.by = privacy::kClaimRun, .epsilon = epsilon_for_values(client)};
-    prototypes.bound = bound * std::sqrt(static_cast<double>(shape_.classes));
-    prototypes.noise_stddev = mechanism.noise_stddev(0);
+    reach.bound = bound * std::sqrt(static_cast<double>(shape_.classes));
+    reach.noise_stddev = mechanism.noise_stddev(0);
+    add(means_channel(mechanism, client), reach);
   } else {
     const auto mechanism = privacy::GroupwiseGaussian::joint(multiplier(client), rule({}).groups());
-    prototypes.event = mechanism.event(context, neighbours, kPrototypes, kServer);
-    prototypes.noise_stddev = mechanism.noise_stddev(0);
+    reach.noise_stddev = mechanism.noise_stddev(0);
+    add(sums_channel(mechanism, client), reach);
   }
-  ReleasePlan plan = {prototypes};
   if (options_.centre) {
     const auto mechanism = privacy::GroupwiseGaussian::joint(centre_multiplier(client), centre_rule().groups());
-    plan.push_back({.event = mechanism.event(context, neighbours, kCentre, kServer),
-                    .how_often = "once, first",
-                    .times = often(1),
-                    .coordinates = shape_.width,
-                    .bound = options_.radius * static_cast<double>(client.records),
-                    .noise_stddev = mechanism.noise_stddev(0)});
+    add(centre_channel(client), {.coordinates = shape_.width,
+                                 .bound = options_.radius * static_cast<double>(client.records),
+                                 .noise_stddev = mechanism.noise_stddev(0)});
   }
-  if (options_.parted() && options_.selection == "oracle") {
-    plan.push_back({.event = {.observer = kServer,
-                              .what = kDimensions,
-                              .mechanism = privacy::kClearMechanism,
-                              .why_unproven = kOracle},
-                    .how_often = prototypes.how_often,
-                    .times = prototypes.times});
-  }
-  if (options_.pays_for_selection()) {
-    const privacy::LaplaceTopK mechanism(shape_.width, options_.high, first_width(), selection_epsilon(client));
-    plan.push_back({.event = mechanism.event(context, neighbours, kDimensions, kServer),
-                    .how_often = selections(client) == 1 ? "once" : "once per participation",
-                    .times = often(selections(client))});
-  }
+  if (options_.parted() && options_.selection == "oracle") add(oracle_channel(client));
+  if (options_.pays_for_selection()) add(selection_channel(client));
   return plan;
+}
+
+privacy::UploadShape PrototypeRelease::upload_shape(const Broadcast& broadcast) const {
+  if (options_.silent()) return {};
+  if (!printed_ && options_.noisy()) {
+    if (options_.centre && !find_tensor(broadcast.values, kCentre).defined()) {
+      return {.tensors = {{.name = kCentre, .sizes = {1, shape_.width}}, {.name = kCounts, .sizes = {1}}}};
+    }
+    return {.tensors = {{.name = kSums, .sizes = {shape_.cells(), shape_.width}},
+                        {.name = kCounts, .sizes = {shape_.cells()}}}};
+  }
+  const int64_t rows = clusters_ ? privacy::kAnyLength : shape_.classes;
+  privacy::UploadShape shape{.tensors = {{.name = kPrototypes, .sizes = {rows, shape_.width}}}};
+  if (clusters_) {
+    shape.tensors.push_back({.name = kClasses,
+                             .sizes = {privacy::kAnyLength},
+                             .dtype = at::kLong,
+                             .least = 0,
+                             .most = static_cast<double>(shape_.classes - 1)});
+  }
+  shape.tensors.push_back(weight_shape());
+  return shape;
 }
 
 CentreSums centre_of(const NamedTensors& upload) {

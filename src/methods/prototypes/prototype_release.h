@@ -67,7 +67,7 @@ struct NoiseScale {
 class PrototypeRelease {
  public:
   // A UserError for options that cannot be kept.
-  PrototypeRelease(const MethodContext& context, const ReleaseOptions& options, const PrototypeShape& shape,
+  PrototypeRelease(const PublicContext& context, const ReleaseOptions& options, const PrototypeShape& shape,
                    bool clusters);
 
   const ReleaseOptions& options() const { return options_; }
@@ -75,7 +75,7 @@ class PrototypeRelease {
 
   struct Result {
     privacy::Upload upload;
-    double noise = 0;       // norm, expected
+    double noise_norm = 0;  // expected
     at::Tensor dimensions;  // group A, int64; undefined if there is none
   };
   // Pays, then computes. `global` is what the server has sent; `remembered` are the dimensions of an earlier release
@@ -87,8 +87,12 @@ class PrototypeRelease {
   Result release_centre(const at::Tensor& features, const ClientFacts& client,
                         const privacy::ReleaseContext& context) const;
 
+  // What a client sends in answer to a broadcast.
+  privacy::UploadShape upload_shape(const Broadcast& broadcast) const;
+
   // How many releases a client makes in the whole run.
   int64_t releases(const ClientFacts& client) const;
+  std::string how_often() const;
   // The multiplier of each of `touches` steps per release with which the encoder may be trained.
   double encoder_multiplier(const ClientFacts& client, int64_t touches) const;
 
@@ -114,13 +118,18 @@ class PrototypeRelease {
              const ClientFacts& client, const privacy::ReleaseContext& context) const;
   at::Tensor select_privately(const LabelledFeatures& records, const ClientFacts& client,
                               const privacy::ReleaseContext& context) const;
-  at::Tensor rest_of(const at::Tensor& first) const;
   privacy::CellRule rule(const Parts& parts) const;
   Result release_sums(const LabelledFeatures& records, const Parts& parts, const ClientFacts& client,
                       const privacy::ReleaseContext& context) const;
   Result release_means(const LabelledFeatures& records, const Parts& parts, const ClientFacts& client,
                        const privacy::ReleaseContext& context) const;
   std::string why_unproven() const;
+  privacy::Channel clear_channel(const ClientFacts& client) const;
+  privacy::Channel oracle_channel(const ClientFacts& client) const;
+  privacy::Channel selection_channel(const ClientFacts& client) const;
+  privacy::Channel sums_channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const;
+  privacy::Channel means_channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const;
+  privacy::Channel centre_channel(const ClientFacts& client) const;
 
   const config::RunSpec& spec_;
   ReleaseOptions options_;

@@ -12,7 +12,7 @@ namespace {
 
 class Server : public ServerMethod {
  public:
-  Server(const MethodContext& context, PrototypeMember member)
+  Server(const PublicContext& context, PrototypeMember member)
       : member_(std::move(member)), seed_(context.spec.seed), shape_(member_.shape(context)) {
     const PrototypeRelease release = release_of(context, member_);
     noise_ = release.noise_scale();
@@ -107,7 +107,7 @@ class Server : public ServerMethod {
 
 }  // namespace
 
-std::unique_ptr<ServerMethod> make_prototype_server(const MethodContext& context, PrototypeMember member) {
+std::unique_ptr<ServerMethod> make_prototype_server(const PublicContext& context, PrototypeMember member) {
   return std::make_unique<Server>(context, std::move(member));
 }
 

@@ -7,6 +7,6 @@
 
 namespace sotto::methods {
 
-std::unique_ptr<ServerMethod> make_prototype_server(const MethodContext& context, PrototypeMember member);
+std::unique_ptr<ServerMethod> make_prototype_server(const PublicContext& context, PrototypeMember member);
 
 }  // namespace sotto::methods

@@ -18,10 +18,11 @@ int64_t steps_per_epoch(const DescentPlan& plan) {
   return static_cast<int64_t>(std::ceil(1.0 / plan.rate - 1e-9));
 }
 
-Batches::Batches(const DescentPlan& plan, const at::Tensor& indices, const ReleaseContext& context)
+Batches::Batches(const DescentPlan& plan, const at::Tensor& indices, const Receipt& receipt,
+                 const ReleaseContext& context)
     : plan_(plan),
       records_(indices.size(0)),
-      secret_(context.noise_source("batches")),
+      secret_(context.noise_source(receipt, "batches")),
       order_(secret_.bits(), "batch-order") {
   if (!plan.record_rates) return;
   const RecordRates& known = *plan.record_rates;

@@ -18,7 +18,7 @@ int64_t steps_per_epoch(const DescentPlan& plan);
 class Batches {
  public:
   // The plan must outlive it. `indices` are the client's records.
-  Batches(const DescentPlan& plan, const at::Tensor& indices, const ReleaseContext& context);
+  Batches(const DescentPlan& plan, const at::Tensor& indices, const Receipt& receipt, const ReleaseContext& context);
   std::vector<at::Tensor> next_epoch();
 
  private:

@@ -132,25 +132,25 @@ NamedTensors NoisyDescent::released(const DescentPlan& plan) const {
   return clone(values);
 }
 
-Event NoisyDescent::event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const {
-  Event event =
-      mechanism(plan, plan.clip).event(context, plan.neighbours, what, "server", plan.touches(), plan.steps());
-  event.sampling_rate = plan.sampling == Sampling::kPoisson ? plan.rate : 1.0;
+Channel NoisyDescent::channel(const DescentPlan& plan, std::string what) const {
+  Channel channel = Channel::gaussian(std::move(what), kServer, mechanism(plan, plan.clip), plan.neighbours,
+                                      {.touches = plan.touches(), .draws = plan.steps()});
+  channel.sampled_at(plan.sampling == Sampling::kPoisson ? plan.rate : 1.0);
   if (plan.record_rates) {
-    event.sampling_rate = plan.record_rates->largest();
-    nlohmann::json parameters = nlohmann::json::parse(event.parameters);
-    parameters["rates"] = plan.record_rates->rates;
-    parameters["shares"] = plan.record_rates->shares;
-    event.parameters = parameters.dump();
+    channel.sampled_at(plan.record_rates->largest())
+        .noting("rates", plan.record_rates->rates)
+        .noting("shares", plan.record_rates->shares);
   }
-  return event;
+  return channel;
 }
 
-DescentResult NoisyDescent::run(const DescentPlan& plan, Receipt receipt, const data::Records& records,
+DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel, const data::Records& records,
                                 const at::Tensor& indices, const ReleaseContext& context,
                                 const std::function<void()>& update) {
-  Batches batches(plan, indices, context);
-  NoiseSource noise = context.noise_source("noise");
+  Receipt receipt = channel.pay(context);
+  SOTTO_INVARIANT(mechanism(plan, plan.clip).is_paid_by(receipt));
+  Batches batches(plan, indices, receipt, context);
+  NoiseSource noise = context.noise_source(receipt, "noise");
   prepare_clipper(plan);
   const NamedTensors noised = gradients(plan);
   double clip = plan.clip;

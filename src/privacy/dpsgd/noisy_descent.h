@@ -13,6 +13,7 @@
 #include "models/flat.h"
 #include "models/layer_parameters.h"
 #include "models/model.h"
+#include "privacy/channel.h"
 #include "privacy/dpsgd/clipper.h"
 #include "privacy/mechanisms/gaussian.h"
 #include "privacy/mechanisms/quantile.h"
@@ -83,17 +84,17 @@ class NoisyDescent {
   // The model's trainable parameters are all trained with noise; the shared ones are released.
   NoisyDescent(models::Model& model, const models::FlatParameters& flat);
 
-  // What `run` will cost; where records differ, for those of the largest rate.
-  Event event(const DescentPlan& plan, const ReleaseContext& context, const std::string& what) const;
+  // What `run` releases, to the server, and what that costs; where records differ, for those of the largest rate.
+  Channel channel(const DescentPlan& plan, std::string what) const;
   // Of the noise in one step's mean gradient, expected.
   double noise_norm(const DescentPlan& plan) const;
   // How many numbers are trained.
   int64_t coordinates(const DescentPlan& plan) const;
 
-  // `update` applies the gradient in flat.gradient() to flat.values(). `indices` are the client's records. Noise and
-  // Poisson batches come from the context's generator.
-  DescentResult run(const DescentPlan& plan, Receipt receipt, const data::Records& records, const at::Tensor& indices,
-                    const ReleaseContext& context, const std::function<void()>& update);
+  // Pays for the plan's channel, then trains. `update` applies the gradient in flat.gradient() to flat.values().
+  // `indices` are the client's records. Noise and Poisson batches come from the context's generator.
+  DescentResult run(const DescentPlan& plan, const Channel& channel, const data::Records& records,
+                    const at::Tensor& indices, const ReleaseContext& context, const std::function<void()>& update);
 
  private:
   GroupwiseGaussian mechanism(const DescentPlan& plan, double clip) const;

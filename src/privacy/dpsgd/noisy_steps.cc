@@ -8,18 +8,19 @@
 
 namespace sotto::privacy {
 
-Event NoisySteps::event(const ReleaseContext& context, const std::string& what, const std::string& observer) const {
-  Event event = mechanism_.event(context, plan_.neighbours, what, observer, plan_.touches(), plan_.steps());
-  event.sampling_rate = plan_.sampling == Sampling::kPoisson ? plan_.rate : 1.0;
-  return event;
+Channel NoisySteps::channel(std::string what, std::string observer) const {
+  Channel channel = Channel::gaussian(std::move(what), std::move(observer), mechanism_, plan_.neighbours,
+                                      {.touches = plan_.touches(), .draws = plan_.steps()});
+  channel.sampled_at(plan_.sampling == Sampling::kPoisson ? plan_.rate : 1.0);
+  return channel;
 }
 
-Release NoisySteps::run(Receipt receipt, const at::Tensor& indices, const ReleaseContext& context,
+Release NoisySteps::run(const Channel& channel, const at::Tensor& indices, const ReleaseContext& context,
                         const Gradient& gradient, const Update& update, const Result& result) const {
-  const Event paid = event(context, "", "");
-  SOTTO_INVARIANT(receipt.sensitivity() == paid.sensitivity && receipt.noise() == paid.noise);
-  Batches batches(plan_, indices, context);
-  NoiseSource noise = context.noise_source("noise");
+  Receipt receipt = channel.pay(context);
+  SOTTO_INVARIANT(mechanism_.is_paid_by(receipt));
+  Batches batches(plan_, indices, receipt, context);
+  NoiseSource noise = context.noise_source(receipt, "noise");
   for (int64_t epoch = 0; epoch < plan_.epochs; ++epoch) {
     for (const at::Tensor& positions : batches.next_epoch()) {
       Bounded bounded = gradient(positions);

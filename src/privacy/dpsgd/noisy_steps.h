@@ -24,8 +24,8 @@ class NoisySteps {
   const DescentPlan& plan() const { return plan_; }
   const GroupwiseGaussian& mechanism() const { return mechanism_; }
 
-  // What `run` will cost.
-  Event event(const ReleaseContext& context, const std::string& what, const std::string& observer) const;
+  // What `run` releases, and what that costs.
+  Channel channel(std::string what, std::string observer) const;
 
   // What one step says of the client's records at `positions` (there may be none), bounded as the mechanism expects.
   using Gradient = std::function<Bounded(const at::Tensor& positions)>;
@@ -34,9 +34,10 @@ class NoisySteps {
   // What is released in the end: made of public and of noisy values alone.
   using Result = std::function<NamedTensors()>;
 
-  // `indices` are the client's records. Noise and batches come from the context's generator.
-  Release run(Receipt receipt, const at::Tensor& indices, const ReleaseContext& context, const Gradient& gradient,
-              const Update& update, const Result& result) const;
+  // Pays for the channel, then takes the steps. `indices` are the client's records. Noise and batches come from the
+  // context's generator.
+  Release run(const Channel& channel, const at::Tensor& indices, const ReleaseContext& context,
+              const Gradient& gradient, const Update& update, const Result& result) const;
 
  private:
   DescentPlan plan_;

@@ -19,23 +19,17 @@ DiscreteGaussian::DiscreteGaussian(Group group, double noise_multiplier)
   }
 }
 
-Event DiscreteGaussian::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-                              std::string observer) const {
-  return {.round = context.round,
-          .client = context.client,
-          .observer = std::move(observer),
-          .what = std::move(what),
-          .mechanism = kDiscreteGaussianMechanism,
-          .noise = stddev_,
+Event DiscreteGaussian::event(const Neighbours& neighbours) const {
+  return {.mechanism = kDiscreteGaussianMechanism,
+          .noise_scale = stddev_,
           .sensitivity = group_.sensitivity,
           .neighbours = neighbours,
-          .generator = context.noise == NoiseKind::kSecure ? "secure" : "replay",
           .parameters = nlohmann::json{{"coordinates", group_.coordinates}}.dump()};
 }
 
 Release DiscreteGaussian::randomise(Bounded&& counts, Receipt receipt, NoiseSource& source) const {
   SOTTO_INVARIANT(counts.norm() == Norm::kL2 && counts.groups() == std::vector<Group>{group_});
-  SOTTO_INVARIANT(receipt.sensitivity() == group_.sensitivity && receipt.noise() == stddev_);
+  SOTTO_INVARIANT(receipt.sensitivity() == group_.sensitivity && receipt.noise_scale() == stddev_);
   NamedTensors& values = Access::values(counts);
   for (auto& [name, value] : values) {
     value = (value.is_floating_point() ? value.round() : value).to(at::kLong).contiguous();

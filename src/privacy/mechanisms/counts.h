@@ -17,8 +17,7 @@ class DiscreteGaussian {
   DiscreteGaussian(Group group, double noise_multiplier);
 
   double noise_stddev() const { return stddev_; }
-  Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-              std::string observer) const;
+  Event event(const Neighbours& neighbours) const;
   // The counts with noise, int64: they may be negative.
   Release randomise(Bounded&& counts, Receipt receipt, NoiseSource& source) const;
 

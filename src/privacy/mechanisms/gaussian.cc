@@ -151,8 +151,7 @@ double GroupwiseGaussian::slack() const {
   return total;
 }
 
-Event GroupwiseGaussian::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-                               std::string observer, int64_t steps, int64_t draws) const {
+Event GroupwiseGaussian::event(const Neighbours& neighbours, int64_t steps, int64_t draws) const {
   nlohmann::json groups = nlohmann::json::array();
   for (size_t g = 0; g < groups_.size(); ++g) {
     groups.push_back({{"group", groups_[g].name},
@@ -162,18 +161,13 @@ Event GroupwiseGaussian::event(const ReleaseContext& context, const Neighbours& 
                       {"grid", noises_[g].grid.step}});
   }
   const double sensitivity = reference_sensitivity();
-  return {.round = context.round,
-          .client = context.client,
-          .observer = std::move(observer),
-          .what = std::move(what),
-          .mechanism = kGaussianMechanism,
+  return {.mechanism = kGaussianMechanism,
           .why_unproven = bare_.empty() ? "" : fmt::format("'{}' is released without noise", bare_),
-          .noise = noise_multiplier() * sensitivity,
+          .noise_scale = noise_multiplier() * sensitivity,
           .sensitivity = sensitivity,
           .steps = steps,
           .slack = slack() * static_cast<double>(draws),
           .neighbours = neighbours,
-          .generator = context.noise == NoiseKind::kSecure ? "secure" : "replay",
           .parameters = nlohmann::json{{"groups", groups}}.dump()};
 }
 
@@ -190,14 +184,15 @@ void GroupwiseGaussian::perturb(Bounded& bounded, NoiseSource& source) const {
   }
 }
 
-Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source,
-                                     const NamedTensors& declared) const {
+bool GroupwiseGaussian::is_paid_by(const Receipt& receipt) const {
   const double sensitivity = reference_sensitivity();
-  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity && receipt.noise() == noise_multiplier() * sensitivity);
+  return receipt.sensitivity() == sensitivity && receipt.noise_scale() == noise_multiplier() * sensitivity;
+}
+
+Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const {
+  SOTTO_INVARIANT(is_paid_by(receipt));
   perturb(bounded, source);
-  NamedTensors& values = Access::values(bounded);
-  for (const NamedTensor& value : declared) values.push_back(value);
-  return Access::release(std::move(values), std::move(receipt));
+  return Access::release(std::move(Access::values(bounded)), std::move(receipt));
 }
 
 }  // namespace sotto::privacy

@@ -41,13 +41,14 @@ class GroupwiseGaussian {
   // The root of the expected squared norm of the noise in all groups but the last few.
   double noise_norm(size_t left_out = 0) const;
 
-  // What the ledger must hold for `steps` applications that touch a record, out of `draws` in all.
-  Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what, std::string observer,
-              int64_t steps = 1, int64_t draws = 1) const;
+  // What the ledger must hold for `steps` applications that touch a record, out of `draws` in all; a Channel says of
+  // what, by whom and for whom.
+  Event event(const Neighbours& neighbours, int64_t steps = 1, int64_t draws = 1) const;
 
-  // Adds the noise. `bounded` must have this mechanism's groups, and `receipt` must be for its event. `declared` are
-  // public values that travel with the release.
-  Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source, const NamedTensors& declared = {}) const;
+  // Adds the noise. `bounded` must have this mechanism's groups, and `receipt` must be for its event.
+  Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const;
+  // Whether a receipt is for noise of this mechanism.
+  bool is_paid_by(const Receipt& receipt) const;
 
   // Adds the noise of one step in place, for mechanisms of this folder that release what becomes of many steps.
   void perturb(Bounded& bounded, NoiseSource& source) const;

@@ -16,16 +16,6 @@ constexpr double kRounding = 1.0 + 0x1p-10;
 // The most that laplace_grid adds to a sensitivity, and a little more.
 constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
 
-Event laplace_event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-                    std::string observer) {
-  return {.round = context.round,
-          .client = context.client,
-          .observer = std::move(observer),
-          .what = std::move(what),
-          .neighbours = neighbours,
-          .generator = context.noise == NoiseKind::kSecure ? "secure" : "replay"};
-}
-
 }  // namespace
 
 LaplaceMechanism::LaplaceMechanism(Group group, double scale)
@@ -34,19 +24,17 @@ LaplaceMechanism::LaplaceMechanism(Group group, double scale)
       sensitivity_(
           charged_l1_sensitivity(grid_, group_.sensitivity * kRounding, static_cast<size_t>(group_.coordinates))) {}
 
-Event LaplaceMechanism::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-                              std::string observer) const {
-  Event event = laplace_event(context, neighbours, std::move(what), std::move(observer));
-  event.mechanism = kLaplaceMechanism;
-  event.noise = scale();
-  event.sensitivity = sensitivity_;
-  event.parameters = nlohmann::json{{"coordinates", group_.coordinates}, {"grid", grid_.step}}.dump();
-  return event;
+Event LaplaceMechanism::event(const Neighbours& neighbours) const {
+  return {.mechanism = kLaplaceMechanism,
+          .noise_scale = scale(),
+          .sensitivity = sensitivity_,
+          .neighbours = neighbours,
+          .parameters = nlohmann::json{{"coordinates", group_.coordinates}, {"grid", grid_.step}}.dump()};
 }
 
 Release LaplaceMechanism::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const {
   SOTTO_INVARIANT(bounded.norm() == Norm::kL1 && bounded.groups() == std::vector<Group>{group_});
-  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise() == scale());
+  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise_scale() == scale());
   NamedTensors& values = Access::values(bounded);
   for (auto& [name, value] : values) {
     change_floats(value, [&](std::span<float> floats) { add_laplace(floats, grid_, source); });
@@ -63,19 +51,17 @@ LaplaceTopK::LaplaceTopK(int64_t scores, double high, int64_t k, double epsilon)
   sensitivity_ = 2.0 * static_cast<double>(k) * charged_l1_sensitivity(grid_, high, 1);
 }
 
-Event LaplaceTopK::event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-                         std::string observer) const {
-  Event event = laplace_event(context, neighbours, std::move(what), std::move(observer));
-  event.mechanism = kTopKMechanism;
-  event.noise = scale();
-  event.sensitivity = sensitivity_;
-  event.parameters = nlohmann::json{{"scores", scores_}, {"k", k_}, {"high", high_}, {"grid", grid_.step}}.dump();
-  return event;
+Event LaplaceTopK::event(const Neighbours& neighbours) const {
+  return {.mechanism = kTopKMechanism,
+          .noise_scale = scale(),
+          .sensitivity = sensitivity_,
+          .neighbours = neighbours,
+          .parameters = nlohmann::json{{"scores", scores_}, {"k", k_}, {"high", high_}, {"grid", grid_.step}}.dump()};
 }
 
 Release LaplaceTopK::randomise(Bounded&& scores, Receipt receipt, NoiseSource& source) const {
   SOTTO_INVARIANT(scores.norm() == Norm::kMax && scores.groups().front().sensitivity <= high_);
-  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise() == scale());
+  SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise_scale() == scale());
   NamedTensors& values = Access::values(scores);
   SOTTO_INVARIANT(values.size() == 1 && values[0].value.numel() == scores_);
   at::Tensor noisy = values[0].value.reshape({-1});

@@ -16,8 +16,7 @@ class LaplaceMechanism {
 
   double scale() const { return grid_.noise_scale(); }
   double sensitivity() const { return sensitivity_; }  // with the grid's share
-  Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-              std::string observer) const;
+  Event event(const Neighbours& neighbours) const;
   Release randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const;
 
  private:
@@ -33,8 +32,7 @@ class LaplaceTopK {
   LaplaceTopK(int64_t scores, double high, int64_t k, double epsilon);
 
   double scale() const { return grid_.noise_scale(); }
-  Event event(const ReleaseContext& context, const Neighbours& neighbours, std::string what,
-              std::string observer) const;
+  Event event(const Neighbours& neighbours) const;
   // One tensor `indices`, int64 [k], ascending.
   Release randomise(Bounded&& scores, Receipt receipt, NoiseSource& source) const;
 

@@ -42,15 +42,6 @@ double quantile_of(const at::Tensor& counts, double quantile, double fallback) {
 
 }  // namespace
 
-QuantileOptions read_quantile_options(config::Section& section) {
-  QuantileOptions o;
-  const config::Range share{.low = 0, .high = 1, .low_excluded = true, .high_excluded = true};
-  o.quantile = section.number("quantile", o.quantile, share);
-  o.learning_rate = section.number("quantile_lr", o.learning_rate, config::kPositive);
-  o.relative_noise = section.number("quantile_noise", o.relative_noise, config::kPositive);
-  return o;
-}
-
 NamedTensor below(double norm, double bound) {
   return {kBelow, at::full({1}, norm <= bound ? kHalf : -kHalf)};
 }

@@ -5,7 +5,6 @@
 // the release that it serves: centred, ±½, so that it moves a sum by at most ½ when one appears or disappears.
 #pragma once
 
-#include "config/section.h"
 #include "privacy/bounded.h"
 
 namespace sotto::privacy {
@@ -21,9 +20,6 @@ struct QuantileOptions {
   double relative_noise = 0.05;  // wanted standard deviation of the noisy share
   Tracking tracking = Tracking::kSteps;
 };
-
-// Keys quantile, quantile_lr, quantile_noise.
-QuantileOptions read_quantile_options(config::Section& section);
 
 // The bit as a tensor, and how it is bounded.
 NamedTensor below(double norm, double bound);

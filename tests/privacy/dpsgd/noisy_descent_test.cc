@@ -38,8 +38,8 @@ class Descent : public ::testing::Test {
     flat_.values().copy_(start_);
     const ReleaseContext context{.ledger = ledger_, .round = round, .client = 0, .seed = 5};
     NoisyDescent descent(*model_, flat_);
-    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_, indices,
-                                    context, [&] { flat_.values().add_(flat_.gradient(), -kLearningRate); });
+    const auto result = descent.run(plan_, descent.channel(plan_, "model"), records_, indices, context,
+                                    [&] { flat_.values().add_(flat_.gradient(), -kLearningRate); });
     EXPECT_TRUE(at::equal(result.release.values()[0].value, model_->shared_parameters()[0].value));
     return flat_.values().clone();
   }
@@ -105,8 +105,8 @@ TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
     plan_.layers = {{.clip = 0.5, .weight = together ? 0 : 0.8}, {}, {.clip = 2.0, .weight = together ? 0 : 0.2}};
     flat.values().zero_();
     const ReleaseContext context{.ledger = ledger_, .round = ++round, .client = 0, .seed = 5};
-    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_,
-                                    at::empty({0}, at::kLong), context, [&] { flat.values().add_(flat.gradient()); });
+    const auto result = descent.run(plan_, descent.channel(plan_, "model"), records_, at::empty({0}, at::kLong),
+                                    context, [&] { flat.values().add_(flat.gradient()); });
     EXPECT_EQ(result.release.values().size(), 4U) << "weight and bias of two layers";
     const auto layers = models::trainable_layers(*model);
     ASSERT_EQ(layers.size(), 3U);
@@ -120,7 +120,8 @@ TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
       energy += static_cast<double>(layers[i].coordinates()) * std::pow(bound / plan_.expected_batch(), 2);
     }
     EXPECT_NEAR(descent.noise_norm(plan_) / std::sqrt(energy), 1, 0.01);
-    EXPECT_EQ(descent.event(plan_, context, "model").noise / descent.event(plan_, context, "model").sensitivity, 1.0);
+    EXPECT_EQ(descent.channel(plan_, "model").terms().noise_scale / descent.channel(plan_, "model").terms().sensitivity,
+              1.0);
   }
 }
 
@@ -140,8 +141,8 @@ TEST_F(Descent, LayersAreBoundedAsEachPlanSays) {
     plan_.layers = {{.clip = 0.5, .weight = weight}, {.clip = 0.25, .weight = weight}};
     flat.values().copy_(start);
     const ReleaseContext context{.ledger = ledger_, .round = round, .client = 0, .seed = 5};
-    descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_, at::zeros({1}, at::kLong),
-                context, [&] { flat.values().add_(flat.gradient()); });
+    descent.run(plan_, descent.channel(plan_, "model"), records_, at::zeros({1}, at::kLong), context,
+                [&] { flat.values().add_(flat.gradient()); });
     return (flat.values() - start).norm().item<double>();
   };
   NoisyDescent shared(*model, flat), fresh(*model, flat);
@@ -156,10 +157,10 @@ TEST_F(Descent, CountsTouchesNotSteps) {
   const ReleaseContext context{.ledger = ledger_};
   plan_.epochs = 3;
   EXPECT_EQ(plan_.steps(), 12);
-  EXPECT_EQ(descent.event(plan_, context, "model").steps, 3) << "disjoint batches: once per epoch";
+  EXPECT_EQ(descent.channel(plan_, "model").terms().steps, 3) << "disjoint batches: once per epoch";
   plan_.sampling = Sampling::kPoisson;
   plan_.rate = 0.25;
-  const Event event = descent.event(plan_, context, "model");
+  const Event event = descent.channel(plan_, "model").terms();
   EXPECT_EQ(event.steps, 12) << "Poisson: every step, at the sampling rate";
   EXPECT_EQ(event.sampling_rate, 0.25);
 }
@@ -170,7 +171,7 @@ TEST_F(Descent, RecordsWithRatesOfTheirOwnArePaidForByTheMostExposed) {
   plan_.sampling = Sampling::kPoisson;
   plan_.rate = 0.25;
   plan_.record_rates = {.rates = {0.5, 0.1}, .shares = {0.2, 0.8}, .of = [](int64_t) { return 0U; }};
-  const Event event = descent.event(plan_, context, "model");
+  const Event event = descent.channel(plan_, "model").terms();
   EXPECT_EQ(event.sampling_rate, 0.5);
   EXPECT_EQ(event.steps, 4) << "the number of steps is public and does not depend on who is sampled how often";
   EXPECT_NE(event.parameters.find("\"rates\":[0.5,0.1]"), std::string::npos) << event.parameters;
@@ -186,7 +187,7 @@ TEST_F(Descent, RatesBelongToRowsOfTheDataset) {
   const auto frequency = [&](int64_t first, int64_t round) {
     const ReleaseContext context{.ledger = ledger_, .round = round};
     NoisyDescent descent(*model_, flat_);
-    const auto result = descent.run(plan_, ledger_.spend(descent.event(plan_, context, "model")), records_,
+    const auto result = descent.run(plan_, descent.channel(plan_, "model"), records_,
                                     at::arange(first, first + 10, at::kLong), context, [] {});
     return static_cast<double>(result.samples) / (10.0 * static_cast<double>(plan_.steps()));
   };
@@ -198,11 +199,11 @@ TEST_F(Descent, ChargesReplacementTwice) {
   const NoisyDescent descent(*model_, flat_);
   const ReleaseContext context{.ledger = ledger_};
   plan_.neighbours.adjacency = Adjacency::kAddRemove;
-  const Event added = descent.event(plan_, context, "model");
+  const Event added = descent.channel(plan_, "model").terms();
   plan_.neighbours.adjacency = Adjacency::kReplace;
-  const Event replaced = descent.event(plan_, context, "model");
+  const Event replaced = descent.channel(plan_, "model").terms();
   EXPECT_NEAR(replaced.sensitivity / added.sensitivity, 2.0, 0.002);
-  EXPECT_NEAR(replaced.noise / added.noise, 2.0, 0.002) << "and keeps the multiplier";
+  EXPECT_NEAR(replaced.noise_scale / added.noise_scale, 2.0, 0.002) << "and keeps the multiplier";
 }
 
 TEST_F(Descent, NoiseAndBatchesDependOnTheRoundAlone) {

@@ -1,0 +1,59 @@
+#include "run/config_source.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "config/load.h"
+#include "data/search.h"
+#include "methods/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace sotto::run {
+namespace {
+
+// Settles which of two datasets it is, so that the run's hash says what it used.
+void take_installed_dataset(config::DataOptions& data) {
+  const auto installed = [](const std::string& name) { return data::find_dataset(name).has_value(); };
+  const auto other = std::find_if(data.otherwise.begin(), data.otherwise.end(), installed);
+  if (!installed(data.name) && other != data.otherwise.end()) {
+    static std::once_flag once;
+    std::call_once(once, [&] { warn("{} is not installed; {} takes its place", data.name, *other); });
+    data.name = *other;
+  }
+  data.otherwise.clear();
+}
+
+}  // namespace
+
+config::RunSpec load_spec(const ConfigSource& source) {
+  return load_spec(source, {});
+}
+
+config::RunSpec load_spec(const ConfigSource& source, const std::vector<std::string>& more_overrides) {
+  std::vector<std::string> overrides = source.overrides;
+  overrides.insert(overrides.end(), more_overrides.begin(), more_overrides.end());
+  const fs::path path = source.config;
+  if (!fs::exists(path)) fail_user("there is no config {}", source.config);
+  config::RunSpec spec =
+      config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides, methods::method_reader());
+  take_installed_dataset(spec.data);
+  return spec;
+}
+
+fs::path default_run_folder(const ConfigSource& source, const config::RunSpec& spec) {
+  const fs::path path = fs::path(source.config).lexically_normal();
+  if (fs::is_directory(path)) return path;
+  return fs::path("runs") / fmt::format("{}-{}", path.stem().string(), spec.hash().substr(0, 8));
+}
+
+fs::path default_group_folder(const ConfigSource& source, const std::string& what) {
+  const fs::path path = fs::path(source.config).lexically_normal();
+  const fs::path named = path.has_filename() ? path : path.parent_path();
+  return fs::path("runs") / fmt::format("{}-{}", named.stem().string(), what);
+}
+
+}  // namespace sotto::run

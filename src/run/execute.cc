@@ -1,0 +1,58 @@
+#include "run/execute.h"
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "report/partition_file.h"
+#include "report/partition_picture.h"
+#include "run/partition_summary.h"
+
+namespace sotto::run {
+
+Run::Run(const federation::Setup& setup, const RunOptions& options)
+    : setup_(setup),
+      folder_(options.folder),
+      directory_(options.folder, setup_.spec(), options.resume),
+      ledger_(std::make_unique<privacy::Ledger>(directory_.ledger_file())),
+      states_(setup_.spec().federation.state == "disk" ? federation::make_disk_store(directory_.state_folder())
+                                                       : federation::make_memory_store(directory_.state_folder())) {
+  const bool keeps_uploads = setup_.spec().record.uploads;
+  const auto watch = [this, keeps_uploads, done = options.client_done](int64_t round, const federation::Reply& reply) {
+    if (keeps_uploads && reply.upload) directory_.upload(round, reply.client, *reply.upload);
+    if (done) done(round);
+  };
+  simulation_ = std::make_unique<transport::Simulation>(
+      setup_, *states_, *ledger_,
+      transport::SimulationOptions{.threads = options.threads, .resume = directory_.resume_from(), .watcher = watch});
+}
+
+std::optional<federation::RoundRecord> Run::next_round() {
+  if (stopped_) return std::nullopt;
+  auto record = simulation_->next_round();
+  if (!record) return record;
+  directory_.round(*record);
+  stopped_ = interrupted() && !finished();
+  if (stopped_ || simulation_->checkpoint_due()) {
+    states_->commit(record->round);
+    directory_.checkpoint(simulation_->checkpoint());
+  }
+  return record;
+}
+
+nlohmann::json Run::finish() {
+  SOTTO_INVARIANT(finished());
+  nlohmann::json summary = directory_.finish(*ledger_);
+  const report::PartitionSummary partition = summarise_partition(setup_);
+  report::write_partition_picture(folder_ / "partition.png", partition);
+  report::write_partition_file(folder_ / "partition.json", partition);
+  return summary;
+}
+
+std::optional<nlohmann::json> execute(const federation::Setup& setup, const RunOptions& options) {
+  Run run(setup, options);
+  while (run.next_round()) {
+  }
+  if (!run.finished()) return std::nullopt;
+  return run.finish();
+}
+
+}  // namespace sotto::run

@@ -1,0 +1,55 @@
+// A federation in this process that leaves a run directory behind.
+#pragma once
+
+#include "artifacts/run_directory.h"
+#include "federation/setup.h"
+#include "transport/simulation.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace sotto::run {
+
+struct RunOptions {
+  std::filesystem::path folder;
+  bool resume = false;
+  int threads = 1;
+  std::function<void(int64_t round)> client_done = {};  // a client of this round has answered; may be empty
+};
+
+// Rounds are pulled; each is on disk before it is handed out.
+//
+//   for (Run run(setup, options); const auto record = run.next_round();) …
+class Run {
+ public:
+  Run(const federation::Setup& setup, const RunOptions& options);
+
+  // The next round, written and, if due, checkpointed. Nothing if all are done, or if the process was interrupted: then
+  // the run stands at a checkpoint.
+  std::optional<federation::RoundRecord> next_round();
+  bool finished() const { return simulation_->broadcast().round == setup_.spec().rounds; }
+  const privacy::Ledger& ledger() const { return *ledger_; }
+  // What the server sent last.
+  const methods::Broadcast& broadcast() const { return simulation_->broadcast(); }
+
+  // Writes summary.json and who holds which classes, and returns the former. All rounds must be done.
+  nlohmann::json finish();
+
+ private:
+  const federation::Setup setup_;
+  std::filesystem::path folder_;
+  artifacts::RunDirectory directory_;
+  std::unique_ptr<privacy::Ledger> ledger_;
+  std::unique_ptr<federation::StateStore> states_;
+  std::unique_ptr<transport::Simulation> simulation_;
+  bool stopped_ = false;
+};
+
+// All rounds: the summary of the finished run, or nothing if it was interrupted and can be resumed.
+std::optional<nlohmann::json> execute(const federation::Setup& setup, const RunOptions& options);
+
+}  // namespace sotto::run

@@ -1,0 +1,39 @@
+// All clients in this process, on as many threads as asked for.
+#pragma once
+
+#include "federation/client_runtime.h"
+#include "federation/evaluator.h"
+#include "federation/transport.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace sotto::transport {
+
+class InProcess : public federation::Transport {
+ public:
+  // All arguments must outlive it.
+  InProcess(const federation::Setup& setup, const federation::HeldOut& held_out, federation::Workers& workers,
+            federation::StateStore& states, privacy::Ledger& ledger);
+
+  void exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
+                const std::function<void(federation::Reply&&)>& accept) override;
+  void evaluate(const std::vector<int64_t>& clients, const methods::Broadcast& broadcast,
+                const std::function<void(federation::ClientScore&&)>& accept) override;
+
+ private:
+  // Calls work(runtime of the client, its position) on all threads, and accept(answer) in the order of the clients.
+  template <typename Answer, typename Work>
+  void ask(const std::vector<int64_t>& clients, const Work& work, const std::function<void(Answer&&)>& accept);
+  void count_participations_up_to(int64_t round);
+
+  const federation::Setup& setup_;
+  const federation::HeldOut& held_out_;
+  federation::Workers& workers_;
+  federation::StateStore& states_;
+  privacy::Ledger& ledger_;
+  int64_t counted_ = 0;              // rounds
+  std::vector<int32_t> taken_part_;  // in how many of them each client was asked
+};
+
+}  // namespace sotto::transport

@@ -1,0 +1,216 @@
+#include "ui/server.h"
+
+#include "artifacts/find_runs.h"
+#include "artifacts/ledger_snapshot.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "methods/catalogue.h"
+#include "report/budget_board.h"
+#include "report/run_document.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+namespace sotto::ui {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr const char* kWatched[] = {"config.toml",       "metrics.jsonl", "summary.json", "ledger.sqlite",
+                                    "ledger.sqlite-wal", "audit.json",    "attacks",      "embedding.json"};
+
+std::string new_token() {
+  std::array<unsigned char, 16> bytes = {};
+  if (RAND_bytes(bytes.data(), bytes.size()) != 1) fail_user("the operating system gives no random numbers");
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+// Changes when a run's files or its state do.
+std::string stamp_of(const fs::path& run) {
+  std::string stamp = artifacts::to_string(artifacts::state_of(run));
+  for (const char* file : kWatched) {
+    struct stat status = {};
+    if (::stat((run / file).c_str(), &status) != 0) continue;
+    stamp += fmt::format(" {}:{}:{}.{}", file, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  return stamp;
+}
+
+json summary_figures(const json& summary) {
+  const auto largest = [](const json& spread) { return spread.is_null() ? spread : spread["max"]; };
+  return {{"accuracy", summary["accuracy"]["mean"]},
+          {"proven_epsilon", largest(summary["privacy"]["proven_epsilon"])},
+          {"claimed_epsilon", largest(summary["privacy"]["claimed_epsilon"])}};
+}
+
+// Of an unfinished run: the last evaluation.
+json last_accuracy(const std::vector<json>& rounds) {
+  for (auto line = rounds.rbegin(); line != rounds.rend(); ++line) {
+    if (line->contains("evaluation")) return (*line)["evaluation"]["accuracy"]["mean"];
+  }
+  return nullptr;
+}
+
+std::vector<privacy::Event> events_of(const fs::path& run) {
+  return artifacts::LedgerSnapshot(run)->events();
+}
+
+}  // namespace
+
+RunBrowser::RunBrowser(fs::path root) : root_(std::move(root)) {
+  artifacts::find_runs(root_);
+  root_ = fs::canonical(root_);
+}
+
+fs::path RunBrowser::folder_of(const std::string& run) const {
+  const auto runs = artifacts::find_runs(root_);
+  if (std::find(runs.begin(), runs.end(), fs::path(run)) == runs.end()) fail_user("there is no run {}", run);
+  return (root_ / run).lexically_normal();
+}
+
+json RunBrowser::entry(const std::string& run) {
+  const fs::path folder = root_ / run;
+  const std::string stamp = stamp_of(folder);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = entries_.find(run);
+    if (known != entries_.end() && known->second.first == stamp) return known->second.second;
+  }
+  const artifacts::RunReader reader(folder);
+  const config::RunSpec spec = report::spec_of(reader);
+  const std::vector<json> rounds = reader.rounds();
+  json value = {{"id", run},
+                {"name", spec.name},
+                {"method", spec.method},
+                {"variant", spec.variant},
+                {"dataset", spec.data.name},
+                {"model", methods::trained_model_name(spec)},
+                {"seed", spec.seed},
+                {"clients", spec.data.clients},
+                {"state", artifacts::to_string(artifacts::state_of(folder))},
+                {"rounds", spec.rounds},
+                {"rounds_done", rounds.size()},
+                {"accuracy", last_accuracy(rounds)}};
+  const auto summary = reader.summary();
+  if (summary) value.update(summary_figures(*summary));
+  const std::lock_guard lock(mutex_);
+  entries_[run] = {stamp, value};
+  return value;
+}
+
+json RunBrowser::list() {
+  json runs = json::array();
+  for (const fs::path& run : artifacts::find_runs(root_)) {
+    try {
+      runs.push_back(entry(run.string()));
+    } catch (const std::exception& error) {
+      runs.push_back({{"id", run.string()}, {"state", "unreadable"}, {"problem", error.what()}});
+    }
+  }
+  return {{"root", root_.string()}, {"runs", runs}};
+}
+
+json RunBrowser::document(const std::vector<std::string>& runs) {
+  std::vector<report::NamedRun> named;
+  for (const std::string& run : runs) named.push_back({run, folder_of(run)});
+  return report::page_document(named, cache_);
+}
+
+std::string RunBrowser::stamp(const std::vector<std::string>& runs) const {
+  std::string all;
+  for (const std::string& run : runs) all += fmt::format("{}\n{}\n", run, stamp_of(folder_of(run)));
+  return sha256(all);
+}
+
+json RunBrowser::board(const std::string& run, const std::string& like) {
+  const fs::path folder = folder_of(run);
+  const config::RunSpec spec = report::spec_of(artifacts::RunReader(folder));
+  const auto events = events_of(folder);
+  return {{"run", run},
+          {"like", like},
+          {"rows", report::budget_board(spec, events, run == like ? events : events_of(folder_of(like)), cache_)}};
+}
+
+struct UiServer::Implementation {
+  RunBrowser& browser;
+  std::string token = new_token();
+  httplib::Server server = {};
+  int port = 0;
+  std::thread thread = {};
+
+  // The header of a page that some other site opened would carry that site's name.
+  bool is_welcome(const httplib::Request& request) const {
+    const std::string given = request.get_param_value("token");
+    const std::string host = request.get_header_value("Host");
+    const bool here = host == fmt::format("{}:{}", kLoopback, port) || host == fmt::format("localhost:{}", port);
+    return here && given.size() == token.size() && CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+  }
+
+  UiAnswer answer(const httplib::Request& request) {
+    if (!is_welcome(request)) return {403, "text/plain", "use the address that `sotto ui` printed\n"};
+    std::vector<std::string> runs;
+    for (size_t i = 0; i < request.get_param_value_count("run"); ++i) runs.push_back(request.get_param_value("run", i));
+    try {
+      if (request.path == "/") return {200, "text/html; charset=utf-8", report::page_html({{"ui", true}})};
+      if (request.path == "/api/runs") return {200, "application/json", report::to_text(browser.list())};
+      if (runs.empty()) return {404, "text/plain", "there is nothing here\n"};
+      if (request.path == "/api/document") {
+        const std::string stamp = browser.stamp(runs);
+        if (request.get_param_value("have") == stamp) return {200, "application/json", "{\"same\":true}"};
+        json document = browser.document(runs);
+        document["stamp"] = stamp;
+        return {200, "application/json", report::to_text(document)};
+      }
+      if (request.path == "/api/board") {
+        const std::string like = request.has_param("like") ? request.get_param_value("like") : runs.front();
+        return {200, "application/json", report::to_text(browser.board(runs.front(), like))};
+      }
+    } catch (const UserError& error) {
+      return {422, "text/plain; charset=utf-8", error.what()};
+    } catch (const std::exception& error) {
+      return {500, "text/plain; charset=utf-8", error.what()};
+    }
+    return {404, "text/plain", "there is nothing here\n"};
+  }
+};
+
+UiServer::UiServer(RunBrowser& browser, int port) : implementation_(new Implementation{.browser = browser}) {
+  Implementation& self = *implementation_;
+  self.server.set_default_headers({{"Cache-Control", "no-store"},
+                                   {"Referrer-Policy", "no-referrer"},
+                                   {"X-Content-Type-Options", "nosniff"},
+                                   {"X-Frame-Options", "DENY"},
+                                   {"Cross-Origin-Resource-Policy", "same-origin"}});
+  self.server.set_payload_max_length(0);
+  self.server.Get(".*", [&self](const httplib::Request& request, httplib::Response& response) {
+    const UiAnswer answer = self.answer(request);
+    response.status = answer.status;
+    response.set_content(answer.body, answer.type);
+  });
+  self.port = port == 0                                   ? self.server.bind_to_any_port(kLoopback)
+              : self.server.bind_to_port(kLoopback, port) ? port
+                                                          : -1;
+  if (self.port < 0) fail_user("port {} is in use; choose another with --port, or leave it out", port);
+  self.thread = std::thread([&self] { self.server.listen_after_bind(); });
+}
+
+UiServer::~UiServer() {
+  implementation_->server.stop();
+  if (implementation_->thread.joinable()) implementation_->thread.join();
+}
+
+std::string UiServer::address() const {
+  return fmt::format("http://{}:{}/?token={}", kLoopback, implementation_->port, implementation_->token);
+}
+
+}  // namespace sotto::ui

@@ -1,0 +1,87 @@
+#include "privacy/channel.h"
+
+#include "privacy/ledger.h"
+
+#include <ATen/ATen.h>
+
+#include <gtest/gtest.h>
+
+namespace sotto::privacy {
+namespace {
+
+constexpr Neighbours kRecordAdded{Adjacency::kAddRemove, Unit::kRecord};
+
+Bounded zeros() {
+  return clip_whole(Contribution({{"x", at::zeros({64})}}), {{"g", 1, 0.5}}, kRecordAdded);
+}
+
+Channel channel(const std::string& what, double multiplier = 2.0) {
+  return Channel::gaussian(what, kServer, GroupwiseGaussian::calibrated(multiplier, zeros().groups()), kRecordAdded);
+}
+
+config::PrivacyOptions terms(double epsilon) {
+  config::PrivacyOptions options;
+  options.epsilon = epsilon;
+  options.delta = 1e-5;
+  options.adjacency = "add-remove";
+  return options;
+}
+
+TEST(Channel, WritesTheRowThatItAnnounces) {
+  Ledger ledger;
+  const Channel announced =
+      channel("model").times(3, "once per participation").claiming({.by = kClaimEach, .epsilon = 1});
+  announced.release({.ledger = ledger, .round = 2, .client = 5}, zeros);
+  Event expected = announced.terms();
+  expected.round = 2;
+  expected.client = 5;
+  expected.generator = "replay";
+  ASSERT_EQ(ledger.events().size(), 1U);
+  EXPECT_EQ(ledger.events().front(), expected);
+  EXPECT_TRUE(announced.makes(ledger.events().front()));
+  EXPECT_FALSE(channel("prototypes").makes(ledger.events().front()));
+}
+
+TEST(Channel, AsksBeforeAnythingIsComputed) {
+  Ledger ledger;
+  ledger.agree(terms(0.01), "sound");
+  bool computed = false;
+  EXPECT_THROW(channel("model").release({.ledger = ledger}, [&] { return computed = true, zeros(); }), BudgetSpent);
+  EXPECT_FALSE(computed);
+  EXPECT_TRUE(ledger.events().empty());
+}
+
+TEST(Channel, IsPaidForByEveryClientThatItIsMadeFor) {
+  Ledger ledger;
+  const std::vector<int64_t> cohort = {3, 7};
+  const ReleaseContext context{.ledger = ledger, .round = 1, .client = kEveryone};
+  EXPECT_TRUE(channel("model").release_for(cohort, context, zeros).has_value());
+  EXPECT_EQ(ledger.tallies(kServer).size(), 2U);
+  EXPECT_FALSE(channel("model").release_for({}, context, zeros).has_value());
+  EXPECT_EQ(ledger.events().size(), 2U);
+}
+
+TEST(Channel, TwoReleasesOfOneRoundDrawDifferentNoise) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger, .round = 1, .client = 2, .seed = 9};
+  const at::Tensor first = channel("model").release(context, zeros).values()[0].value;
+  EXPECT_FALSE(at::equal(first, channel("prototypes").release(context, zeros).values()[0].value));
+  EXPECT_TRUE(at::equal(first, channel("model").release(context, zeros).values()[0].value)) << "a repetition";
+  EXPECT_EQ(ledger.events().size(), 2U);
+}
+
+// Under two names for the observer they are two releases, but their replayed noise would be one.
+TEST(ChannelDeathTest, ASharedNoiseStreamStopsTheProgram) {
+  Ledger ledger;
+  const ReleaseContext context{.ledger = ledger, .round = 1, .client = 2};
+  const auto to = [](const char* observer) {
+    return Channel::gaussian("model", observer, GroupwiseGaussian::calibrated(2.0, zeros().groups()), kRecordAdded);
+  };
+  to(kServer).release(context, zeros);
+  EXPECT_DEATH(to(kClients).release(context, zeros), "claimed->second == receipt.row");
+  const ReleaseContext next{.ledger = ledger, .round = 2, .client = 2};
+  to(kClients).release(next, zeros);
+}
+
+}  // namespace
+}  // namespace sotto::privacy
