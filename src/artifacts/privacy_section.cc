@@ -42,7 +42,7 @@ json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, co
 }  // namespace
 
 std::string declared_observer(const config::RunSpec& spec) {
-  return spec.privacy ? spec.privacy->observer : "server";
+  return settings::word(spec.privacy ? spec.privacy->observer : privacy::Observer::kServer);
 }
 
 double accounted_delta(const config::RunSpec& spec) {
@@ -72,10 +72,10 @@ std::vector<Guarantee> guarantees(const privacy::Ledger& ledger, const std::stri
 json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {
   json section = observer_row(spec, ledger, declared_observer(spec));
   section["delta"] = spec.privacy ? json(spec.privacy->delta) : json(nullptr);
-  section["adjacency"] = spec.privacy ? json(spec.privacy->adjacency) : json(nullptr);
-  section["unit"] = spec.privacy ? json(spec.privacy->unit) : json(nullptr);
+  section["adjacency"] = spec.privacy ? json(settings::word(spec.privacy->adjacency)) : json(nullptr);
+  section["unit"] = spec.privacy ? json(settings::word(spec.privacy->unit)) : json(nullptr);
   section["observers"] = json::array();
-  for (const char* observer : {"server", "clients", "public"}) {
+  for (const std::string& observer : settings::words<privacy::Observer>()) {
     section["observers"].push_back(observer_row(spec, ledger, observer));
   }
   section["ledger_rows"] = ledger.rows();

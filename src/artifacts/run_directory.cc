@@ -5,6 +5,7 @@
 #include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "config/load.h"
 #include "io/safetensors.h"
 
 #include <fcntl.h>
@@ -67,6 +68,10 @@ RunReader::RunReader(fs::path folder) : folder_(std::move(folder)) {
   if (!fs::exists(folder_ / kConfig)) {
     fail_user("{} is not a run directory: it has no {}", folder_.string(), kConfig);
   }
+}
+
+config::RunSpec RunReader::spec() const {
+  return config::load_run_spec(folder_ / kConfig, {});
 }
 
 std::string RunReader::config_toml() const {

@@ -29,7 +29,8 @@ class RunReader {
   explicit RunReader(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
-  // The resolved config, as TOML text.
+  // The resolved settings, and as TOML text.
+  config::RunSpec spec() const;
   std::string config_toml() const;
   // Complete lines of metrics.jsonl, in round order; a line cut off by a kill is not there.
   std::vector<nlohmann::json> rounds() const;

@@ -36,7 +36,7 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   summary["dataset"] = spec.data.name;
   summary["model"] = methods::trained_model_name(spec);
   summary["method"] = spec.method;
-  summary["variant"] = spec.variant;
+  summary["variant"] = settings::word(spec.variant);
   return summary;
 }
 

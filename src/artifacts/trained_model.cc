@@ -2,7 +2,6 @@
 
 #include "artifacts/run_directory.h"
 #include "base/error.h"
-#include "config/load.h"
 #include "federation/state_store.h"
 #include "methods/catalogue.h"
 
@@ -11,8 +10,7 @@ namespace {
 
 // The run's settings, if it has a model of this client (or a global one).
 config::RunSpec spec_of(const RunReader& reader, std::optional<int64_t> client) {
-  const config::RunSpec spec = config::parse_run_spec(reader.config_toml(), (reader.folder() / "config.toml").string(),
-                                                      {}, methods::method_reader());
+  const config::RunSpec spec = reader.spec();
   if (client && (*client < 0 || *client >= spec.data.clients)) {
     fail_user("there is no client {}: {} has clients 0 to {}", *client, reader.folder().string(),
               spec.data.clients - 1);
@@ -25,7 +23,7 @@ config::RunSpec spec_of(const RunReader& reader, std::optional<int64_t> client) 
 
 privacy::PrivateState state_of(const federation::Setup& setup, const std::filesystem::path& folder, int64_t round,
                                int64_t client) {
-  const auto store = setup.spec().federation.state == "disk" ? federation::make_disk_store(folder / "state")
+  const auto store = setup.spec().federation.state == methods::StateStorage::kDisk ? federation::make_disk_store(folder / "state")
                                                              : federation::make_memory_store(folder / "state");
   store->restore(round);
   return store->get(client);

@@ -16,7 +16,7 @@ namespace {
 
 // Whether prototypes come from encoders that clients have trained.
 bool trained_encoder(const federation::Setup& setup) {
-  return setup.spec().variant == "paper";
+  return setup.spec().as_printed();
 }
 
 int64_t round_of(const federation::Setup& setup, int64_t asked) {

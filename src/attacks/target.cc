@@ -33,9 +33,10 @@ at::Tensor predict_with(const std::function<at::Tensor(const at::Tensor&)>& pred
 }
 
 // Some methods have no form without privacy, or none with these options.
-std::optional<federation::Setup> in_the_clear(const federation::Setup& setup, const config::RunSpec& spec) {
+std::optional<federation::Setup> in_the_clear(const federation::Setup& setup, const config::RunSpec& spec,
+                                              methods::Variant variant, const nlohmann::json& options) {
   try {
-    federation::Setup plain = setup.with(spec);
+    federation::Setup plain = setup.with(config::with_method(spec, spec.method, variant, options));
     const methods::ReleasePlan plan = plain.plan_for(0);
     const bool clear = std::all_of(plan.begin(), plan.end(), [](const privacy::Channel& channel) {
       return channel.terms().mechanism == privacy::kClearMechanism;
@@ -62,9 +63,7 @@ void append(std::vector<int64_t>& rows, const at::Tensor& more) {
 }  // namespace
 
 Target::Target(const std::filesystem::path& run_folder) : folder_(run_folder) {
-  const artifacts::RunReader reader(run_folder);
-  setup_ = std::make_shared<const federation::Setup>(federation::Setup(config::parse_run_spec(
-      reader.config_toml(), (run_folder / "config.toml").string(), {}, methods::method_reader())));
+  setup_ = std::make_shared<const federation::Setup>(artifacts::RunReader(run_folder).spec());
 }
 
 NamedTensors Target::upload(int64_t round, int64_t client) const {
@@ -96,19 +95,15 @@ federation::Setup without_privacy(const federation::Setup& setup) {
   if (!setup.spec().privacy) return setup;
   config::RunSpec spec = setup.spec();
   spec.privacy.reset();
-  nlohmann::json no_mechanism = nlohmann::json::parse(setup.spec().method_options);
+  const nlohmann::json own = nlohmann::json::parse(spec.method_options);
+  nlohmann::json no_mechanism = own;
   no_mechanism["mechanism"] = "none";
-  for (const std::string& options : {setup.spec().method_options, no_mechanism.dump()}) {
-    for (const std::string& variant : {setup.spec().variant, std::string("sound")}) {
-      spec.method_options = options;
-      spec.variant = variant;
-      if (auto plain = in_the_clear(setup, spec)) return *plain;
+  for (const nlohmann::json& options : {own, no_mechanism}) {
+    for (const methods::Variant variant : {spec.variant, methods::Variant::kSound}) {
+      if (auto plain = in_the_clear(setup, spec, variant, options)) return *plain;
     }
   }
-  spec.method = "fedavg";
-  spec.variant = "sound";
-  spec.method_options = "{}";
-  return setup.with(spec);
+  return setup.with(config::with_method(spec, "fedavg", methods::Variant::kSound, nlohmann::json::object()));
 }
 
 at::Tensor predict_all(methods::ClientMethod& method, const data::Records& records) {

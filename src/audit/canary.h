@@ -1,7 +1,7 @@
 // Records that are easy to find again: what the two worlds of an audit differ in.
 #pragma once
 
-#include "config/run_spec.h"
+#include "privacy/neighbours.h"
 #include "data/dataset.h"
 
 #include <ATen/core/Tensor.h>
@@ -29,9 +29,9 @@ struct Canary {
   Edit with;
 };
 
-// Pairs worth trying under an adjacency (the text of privacy.adjacency): under add-remove the canary is not there in
+// Pairs worth trying under an adjacency: under add-remove the canary is not there in
 // one world; under replace it becomes another record; under replace-same-label it keeps its label.
-std::vector<Canary> canaries(const data::Dataset& dataset, const std::string& adjacency);
+std::vector<Canary> canaries(const data::Dataset& dataset, privacy::Adjacency adjacency);
 
 // A record that no model learns anything from where each record is bounded by itself: its gradient is not a number,
 // counts as zero, and stands for a record that is not there while the declared number of records stays what it is.

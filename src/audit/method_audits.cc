@@ -124,7 +124,7 @@ std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml)
   const config::RunSpec spec = config::parse_run_spec(
       fmt::format("rounds = 1\n[data]\nclients = 4\n[model]\nname = \"mlp\"\nhidden = [8]\n{}{}",
                   toml.find("[federation]") == std::string::npos ? "[federation]\nbatch = 24\nlr = 0.2\n" : "", toml),
-      "audit", {}, methods::method_reader());
+      "audit", {});
   auto data = std::make_shared<models::TaskData>();
   data::Dataset& dataset = data->dataset;
   dataset.name = "blobs";

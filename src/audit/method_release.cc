@@ -40,7 +40,7 @@ class Worlds {
  public:
   Worlds(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options, Canary canary, bool blanks)
       : setup_(std::move(setup)), client_(options.client), canary_(std::move(canary)), blanks_(blanks) {
-    const bool whole_client = setup_->spec().privacy && setup_->spec().privacy->unit == "client";
+    const bool whole_client = setup_->spec().privacy && setup_->spec().privacy->unit == privacy::Unit::kClient;
     for (const World world : {World::kWithout, World::kWith}) make(world, whole_client);
     broadcast_ =
         options.broadcast ? *options.broadcast : setup_->method().make_server(setup_->public_context())->open();
@@ -191,7 +191,8 @@ class CaseMaker {
   CaseMaker(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options)
       : setup_(std::move(setup)),
         options_(options),
-        observer_(setup_->spec().privacy ? setup_->spec().privacy->observer : "server") {}
+        observer_(settings::word(setup_->spec().privacy ? setup_->spec().privacy->observer
+                                                        : privacy::Observer::kServer)) {}
 
   Case make() const {
     const auto worlds = best();
@@ -199,7 +200,7 @@ class CaseMaker {
     const Draw first = draw_of(draw);
     first(World::kWithout, kPilotSeed);
     first(World::kWith, kPilotSeed);
-    Case result{.name = setup_->spec().method, .variant = setup_->spec().variant, .what = worlds->canary()};
+    Case result{.name = setup_->spec().method, .variant = settings::word(setup_->spec().variant), .what = worlds->canary()};
     result.observer = observer_;
     result.delta = setup_->spec().privacy ? setup_->spec().privacy->delta : kDefaultDelta;
     result.gaussian = true;
@@ -226,7 +227,8 @@ class CaseMaker {
 
  private:
   std::shared_ptr<const Worlds> best() const {
-    const std::string adjacency = setup_->spec().privacy ? setup_->spec().privacy->adjacency : "replace";
+    const privacy::Adjacency adjacency =
+        setup_->spec().privacy ? setup_->spec().privacy->adjacency : privacy::Adjacency::kReplace;
     std::shared_ptr<const Worlds> found;
     double widest = -1;
     const std::vector<Canary> candidates = canaries(setup_->dataset(), adjacency);

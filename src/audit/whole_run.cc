@@ -60,11 +60,11 @@ nlohmann::json WholeRunOutcome::to_json() const {
 }
 
 WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOptions& options) {
-  if (setup.spec().privacy && (setup.spec().privacy->unit != "record" || setup.spec().privacy->trusts_server())) {
+  if (setup.spec().privacy && (setup.spec().privacy->unit != privacy::Unit::kRecord || setup.spec().privacy->trusts_server())) {
     fail_user("audit: a whole run is audited for records, against the server; this config protects a {} against {}",
-              setup.spec().privacy->unit, setup.spec().privacy->observer);
+              settings::word(setup.spec().privacy->unit), settings::word(setup.spec().privacy->observer));
   }
-  if (setup.spec().privacy && setup.spec().privacy->adjacency == "replace-same-label") {
+  if (setup.spec().privacy && setup.spec().privacy->adjacency == privacy::Adjacency::kReplaceSameLabel) {
     fail_user(
         "audit: canaries of a whole run have labels that are not theirs, which privacy.adjacency = "
         "\"replace-same-label\" does not promise to hide");
@@ -107,7 +107,7 @@ WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOp
   }
   std::vector<bool> in;
   for (const PlacedCanary& canary : canaries) in.push_back(canary.in);
-  const bool replaced = !setup.spec().privacy || setup.spec().privacy->adjacency == "replace";
+  const bool replaced = !setup.spec().privacy || setup.spec().privacy->adjacency == privacy::Adjacency::kReplace;
   outcome.bound =
       one_run_bound(scorer->scores(), in, outcome.delta, options.alpha, replaced ? Coin::kWithin : Coin::kTwoChanges);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

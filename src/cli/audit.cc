@@ -119,8 +119,8 @@ json audit_run(const AuditOptions& options, const federation::Setup& loaded,
   row["what"] = fmt::format("one release: {}", row["what"].get<std::string>());
   rows.push_back(std::move(row));
   const auto& privacy = loaded.spec().privacy;
-  const bool records = !privacy || (privacy->unit == "record" && !privacy->trusts_server() &&
-                                    privacy->adjacency != "replace-same-label");
+  const bool records = !privacy || (privacy->unit == privacy::Unit::kRecord && !privacy->trusts_server() &&
+                                    privacy->adjacency != privacy::Adjacency::kReplaceSameLabel);
   if (!records || options.canaries == 0) return rows;
   const audit::WholeRunOutcome whole = audit::audit_whole_run(loaded, {.canaries = options.canaries,
                                                                        .seed = options.seed,
@@ -128,7 +128,7 @@ json audit_run(const AuditOptions& options, const federation::Setup& loaded,
                                                                        .threads = resolve_threads(options.threads)});
   json line = whole.to_json();
   line["name"] = loaded.spec().method;
-  line["variant"] = loaded.spec().variant;
+  line["variant"] = settings::word(loaded.spec().variant);
   line["statistic"] = fmt::format("{} of {} guesses right", whole.bound.guesses.right, whole.bound.guesses.made);
   line["verdict"] = audit::to_text(whole.bound.epsilon > whole.proven    ? audit::Verdict::kBroken
                                    : whole.bound.epsilon > whole.claimed ? audit::Verdict::kRefuted

@@ -36,7 +36,7 @@ struct BenchOptions {
 };
 
 struct Workload {
-  config::ModelOptions model;
+  models::ModelOptions model;
   models::Task task;
   int64_t batch;
 };
@@ -47,7 +47,7 @@ constexpr double kNoiseMultiplier = 1.0;
 constexpr int kWarmUpSteps = 2;
 
 Workload workload(const BenchOptions& options) {
-  config::ModelOptions model;
+  models::ModelOptions model;
   model.name = options.model;
   Workload found;
   if (options.model == "cnn") {

@@ -76,7 +76,7 @@ Overrides divided(const std::vector<std::string>& overrides) {
 
 config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::string>& overrides) {
   if (options.config.empty()) {
-    return config::parse_run_spec(kWorkload, "the built-in workload", overrides, methods::method_reader());
+    return config::parse_run_spec(kWorkload, "the built-in workload", overrides);
   }
   return run::load_spec({options.config, overrides});
 }
@@ -92,9 +92,10 @@ config::RunSpec spec_of(const BenchOptions& options, const std::string& method, 
   } else {
     const config::RunSpec bare = config::parse_run_spec(
         fmt::format("name = \"bench\"\n[method]\nname = \"{}\"\n{}\n", method, join(entry.example_options, "\n")),
-        fmt::format("method {}", method), own, methods::method_reader());
+        fmt::format("method {}", method), own);
     spec.method = bare.method;
     spec.variant = bare.variant;
+    spec.options = bare.options;
     spec.method_options = bare.method_options;
   }
   if (spec.method != method) fail_user("method.name is what sotto bench method compares: leave it out of --set");

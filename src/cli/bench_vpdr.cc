@@ -48,7 +48,7 @@ config::RunSpec spec_with(const std::string& mechanism) {
       fmt::format("rounds = 20\n[data]\nclients = 4\n[method]\nname = \"fedproto\"\nmechanism = \"{}\"\n"
                   "[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n",
                   mechanism),
-      "bench", {}, methods::method_reader());
+      "bench", {});
 }
 
 // The model, a batch of noise for pictures, and what the stages need.

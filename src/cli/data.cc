@@ -166,8 +166,8 @@ std::string balance_table(const data::Dataset& dataset) {
   return text;
 }
 
-config::DataOptions options_for(const std::string& name_or_path) {
-  config::DataOptions options;
+data::DataOptions options_for(const std::string& name_or_path) {
+  data::DataOptions options;
   const bool is_path = name_or_path.find('/') != std::string::npos || std::filesystem::is_regular_file(name_or_path);
   options.name = is_path ? "custom" : name_or_path;
   options.path = is_path ? name_or_path : "";
@@ -175,7 +175,7 @@ config::DataOptions options_for(const std::string& name_or_path) {
 }
 
 void show(const ShowOptions& options) {
-  config::DataOptions wanted = options_for(options.name);
+  data::DataOptions wanted = options_for(options.name);
   wanted.domains = options.domains;
   wanted.image_size = options.image_size;
   const data::Dataset dataset = data::load_dataset(wanted, 1);

@@ -12,7 +12,7 @@ namespace sotto::cli {
 namespace {
 
 struct FeaturesOptions {
-  config::DataOptions data;
+  data::DataOptions data;
   uint64_t seed = 1;
   OutputOptions output;
 };

@@ -90,7 +90,7 @@ std::vector<double> noise_of_budgets(const experiments::FitGrid& grid, const std
   std::vector<double> noise;
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
     noise.push_back(signal_to_noise(federation::Setup(jobs[i * grid.bounds.size()].spec)));
-    if (grid.options().axis == "noise" && i > 0 && noise[i] <= noise[i - 1]) {
+    if (grid.options.axis == methods::CurveAxis::kSignalToNoise && i > 0 && noise[i] <= noise[i - 1]) {
       fail_user("fit.axis: the budgets {} and {} lead to the same noise; leave one out, or set axis = \"epsilon\"",
                 grid.budgets[i - 1], grid.budgets[i]);
     }
@@ -110,7 +110,7 @@ experiments::FitMatrix collect(const experiments::FitGrid& grid, const std::vect
     values[job.cell].push_back(accuracy_of(job));
   }
   experiments::FitMatrix matrix;
-  matrix.x = grid.options().axis == "noise" ? noise : grid.budgets;
+  matrix.x = grid.options.axis == methods::CurveAxis::kSignalToNoise ? noise : grid.budgets;
   matrix.noise = std::move(noise);
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
     std::vector<double> means, stds;
@@ -128,9 +128,9 @@ experiments::FitMatrix collect(const experiments::FitGrid& grid, const std::vect
 methods::CurveFit fit_matrix(const experiments::FitGrid& grid, const experiments::FitMatrix& matrix) {
   std::vector<methods::CurvePoint> points;
   for (size_t i = 0; i < grid.budgets.size(); ++i) points.push_back({matrix.x[i], grid.bounds[matrix.best[i]]});
-  return methods::fit_curve(std::move(points), {.axis = grid.options().axis,
-                                                .outliers = grid.options().outliers,
-                                                .monotone = grid.options().monotone,
+  return methods::fit_curve(std::move(points), {.axis = grid.options.axis,
+                                                .outliers = grid.options.outliers,
+                                                .monotone = grid.options.monotone,
                                                 .least = grid.bounds.front(),
                                                 .most = grid.bounds.back(),
                                                 .grain = grid.largest_ratio()});
@@ -141,7 +141,7 @@ report::CurveSummary picture_of(const experiments::FitGrid& grid, const config::
   report::CurveSummary summary;
   summary.title = "Which clipping bound suits which budget";
   summary.subtitle = fmt::format("{}, {} on {}: {} clients, {} rounds, mean of {} run{}{}", simulated.method,
-                                 simulated.model.name, grid.options().proxy, simulated.data.clients, simulated.rounds,
+                                 simulated.model.name, grid.options.proxy, simulated.data.clients, simulated.rounds,
                                  grid.repeats, grid.repeats == 1 ? "" : "s", grid.quick ? "; a quick look only" : "");
   summary.fit = fit;
   summary.x = matrix.x;
@@ -158,11 +158,11 @@ void fit(const FitCommand& command) {
   std::vector<experiments::Job> jobs = plan_jobs(command, grid, folder / "runs");
   if (grid.proxy_is_client_data()) {
     warn("the curve is learnt from the clients' own dataset: unless {} is public, no budget covers it",
-         grid.options().proxy);
+         grid.options.proxy);
   }
   std::vector<double> noise = noise_of_budgets(grid, jobs);
   info("{} budgets × {} bounds × {} repeats = {} runs of {} rounds on {} into {}", grid.budgets.size(),
-       grid.bounds.size(), grid.repeats, jobs.size(), grid.rounds, grid.options().proxy, folder.string());
+       grid.bounds.size(), grid.repeats, jobs.size(), grid.rounds, grid.options.proxy, folder.string());
   Leader leader(grid);
   experiments::run_jobs(jobs, {.title = "fit",
                                .threads = resolve_threads(command.jobs),

@@ -95,7 +95,7 @@ json plan_json(const federation::Setup& setup, const report::PartitionSummary& p
           {"shared_parameters", sizes.shared},
           {"personal_parameters", sizes.personal},
           {"method", spec.method},
-          {"variant", spec.variant},
+          {"variant", settings::word(spec.variant)},
           {"rounds", spec.rounds},
           {"cohort", cohort},
           {"steps_per_client_and_round",

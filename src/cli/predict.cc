@@ -63,7 +63,7 @@ Question from_images(const std::vector<std::string>& files, const data::Dataset&
 }
 
 Question from_path(const std::string& path, const data::Dataset& trained_on) {
-  config::DataOptions options;
+  data::DataOptions options;
   options.name = "custom";
   options.path = path;
   if (trained_on.kind == data::Kind::kImages) options.image_size = trained_on.record_shape()[1];

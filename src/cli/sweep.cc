@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "experiments/jobs.h"
 #include "experiments/sweep_grid.h"
+#include "experiments/sweep_options.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -30,7 +31,7 @@ constexpr const char* kRoundsTo = "rounds_to:";
 // What the command line says; what it leaves out comes from the config's [sweep].
 struct SweepCommand {
   run::ConfigSource config;
-  config::SweepOptions table;
+  experiments::SweepOptions table;
   bool quick = false;
   std::string out;
   int jobs = 0;
@@ -38,8 +39,11 @@ struct SweepCommand {
 };
 
 // The table that is asked for. `given` tells which options were on the command line.
-config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given) {
-  config::SweepOptions table = run::load_spec(command.config).sweep.value_or(config::SweepOptions{});
+experiments::SweepOptions resolve(const SweepCommand& command, const CLI::App& given) {
+  run::load_spec(command.config);  // what is wrong with it is said before anything of its table
+  const auto described = run::load_table(command.config, config::kSweepTable);
+  experiments::SweepOptions table =
+      described ? experiments::read_sweep_options(*described) : experiments::SweepOptions{};
   if (command.quick) {
     table.seeds = std::min(table.seeds, kQuickSeeds);
     if (!table.quick_grid.empty()) table.grid = table.quick_grid;
@@ -53,7 +57,7 @@ config::SweepOptions resolve(const SweepCommand& command, const CLI::App& given)
   return table;
 }
 
-std::vector<experiments::Job> plan_jobs(const SweepCommand& command, const config::SweepOptions& table,
+std::vector<experiments::Job> plan_jobs(const SweepCommand& command, const experiments::SweepOptions& table,
                                         const std::vector<experiments::Cell>& cells, const fs::path& folder) {
   std::vector<experiments::Job> jobs;
   const uint64_t first = run::load_spec(command.config).seed;
@@ -183,7 +187,7 @@ std::string table_of(const json& rows, const std::string& metric, bool compared)
 
 void sweep(const SweepCommand& command, const CLI::App& given) {
   catch_interrupts();
-  const config::SweepOptions table = resolve(command, given);
+  const experiments::SweepOptions table = resolve(command, given);
   const std::vector<experiments::Cell> cells = experiments::combine(table.rows, experiments::expand_grid(table.grid));
   const auto compared_with = experiments::references(cells, table.against);
   const std::string what = command.quick ? "quick" : "sweep";

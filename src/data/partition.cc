@@ -19,26 +19,40 @@ namespace {
 using partitioning::ClientSplit;
 using partitioning::Labels;
 
-constexpr const char* kResample = "resample";
 constexpr int64_t kMaxClients = 1'000'000'000;
 
 struct Rule {
-  const char* name;
-  std::vector<partitioning::Group> (*groups)(const partitioning::Request&);
+  PartitionEntry entry;
+  std::vector<partitioning::Group> (*groups)(const partitioning::Request&);  // null: shards are drawn, not dealt
 };
 
-constexpr std::array kRules = {
-    Rule{"iid", partitioning::iid},
-    Rule{"dirichlet", partitioning::dirichlet},
-    Rule{"pathological", partitioning::pathological},
-    Rule{"domain", partitioning::by_domain},
-    Rule{"quantity", partitioning::quantity},
-    Rule{"private-label", partitioning::private_label},
-    Rule{"distribution-1", partitioning::distribution_1},
-    Rule{"distribution-2", partitioning::distribution_2},
-};
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all = {
+      {{"iid", "equal sizes, labels at random", {}}, partitioning::iid},
+      {{"dirichlet", "label skew: each class is dealt by Dirichlet(alpha) over the clients", {"alpha"}},
+       partitioning::dirichlet},
+      {{"pathological", "classes_per_client classes each, without overlap as far as possible", {"classes_per_client"}},
+       partitioning::pathological},
+      {{"domain", "client i holds domain i mod domains", {}}, partitioning::by_domain},
+      {{"quantity", "labels at random, sizes by Dirichlet(alpha)", {"alpha"}}, partitioning::quantity},
+      {{"private-label", "iid, but the last client lacks the class private_label", {"private_label"}},
+       partitioning::private_label},
+      {{"distribution-1",
+        "LaDP-FL's Distribution I: a few classes each, the private one with everybody but the last client",
+        {"classes_per_client", "private_label"}},
+       partitioning::distribution_1},
+      {{"distribution-2",
+        "LaDP-FL's Distribution II: as dirichlet, but the last client gets nothing of the private class",
+        {"alpha", "private_label"}},
+       partitioning::distribution_2},
+      {{"resample", "records_per_client records drawn anew for each client: clients overlap, nothing is stored",
+        {"records_per_client"}},
+       nullptr},
+  };
+  return all;
+}
 
-void check_options(const config::DataOptions& options) {
+void check_options(const DataOptions& options) {
   if (options.clients < 1 || options.clients > kMaxClients) {
     fail_user("data.clients is {}: it must be 1 … {}", options.clients, kMaxClients);
   }
@@ -55,15 +69,16 @@ void check_options(const config::DataOptions& options) {
 }
 
 const Rule& find_rule(const std::string& name) {
-  const auto rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return r.name == name; });
-  if (rule == kRules.end()) {
+  const auto rule =
+      std::find_if(rules().begin(), rules().end(), [&](const Rule& candidate) { return candidate.entry.name == name; });
+  if (rule == rules().end()) {
     const auto names = partition_names();
     fail_user("data.partition '{}' is unknown{}: choose one of {}", name, did_you_mean(name, names), join(names, ", "));
   }
   return *rule;
 }
 
-std::unique_ptr<Partition> deal_by_rule(const Rule& rule, const config::DataOptions& options, const Dataset& dataset,
+std::unique_ptr<Partition> deal_by_rule(const Rule& rule, const DataOptions& options, const Dataset& dataset,
                                         const Labels& train, const ClientSplit& split, uint64_t seed) {
   const int64_t needed = split.records_for(options.min_records);
   if (std::max<int64_t>(needed, 1) > train.size() / options.clients) {
@@ -91,25 +106,38 @@ void check_minimum(const Partition& partition, int64_t min_records, int64_t clie
 
 }  // namespace
 
-std::unique_ptr<Partition> make_partition(const config::DataOptions& options, const Dataset& dataset, uint64_t seed) {
+std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed) {
   check_options(options);
   if (dataset.train.size() == 0) fail_user("dataset '{}' has no training records to partition", dataset.name);
   const Labels train = partitioning::read_labels(dataset, dataset.train, "training");
   const ClientSplit split{dataset.test.size() > 0 ? 0.0 : options.test_fraction, options.train_fraction};
-  if (options.partition == kResample) {
+  const Rule& rule = find_rule(options.partition);
+  if (rule.groups == nullptr) {
     auto partition = partitioning::make_resample(options, dataset, train, split, seed);
     check_minimum(*partition, options.min_records, 1);  // all shards have the same size
     return partition;
   }
-  auto partition = deal_by_rule(find_rule(options.partition), options, dataset, train, split, seed);
+  auto partition = deal_by_rule(rule, options, dataset, train, split, seed);
   check_minimum(*partition, options.min_records, options.clients);
   return partition;
 }
 
+const std::vector<PartitionEntry>& partition_catalogue() {
+  static const std::vector<PartitionEntry> entries = [] {
+    std::vector<PartitionEntry> all;
+    for (const Rule& rule : rules()) all.push_back(rule.entry);
+    return all;
+  }();
+  return entries;
+}
+
+const PartitionEntry& find_partition(const std::string& name) {
+  return find_rule(name).entry;
+}
+
 std::vector<std::string> partition_names() {
   std::vector<std::string> names;
-  for (const Rule& rule : kRules) names.emplace_back(rule.name);
-  names.emplace_back(kResample);
+  for (const PartitionEntry& entry : partition_catalogue()) names.push_back(entry.name);
   return names;
 }
 

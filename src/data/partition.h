@@ -4,11 +4,12 @@
 // computed, not stored, where the rule allows it, so that 100,000 registered clients cost nothing until they take part.
 #pragma once
 
-#include "config/run_spec.h"
 #include "data/dataset.h"
+#include "data/options.h"
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ class Partition {
   virtual int64_t clients() const = 0;
   // Deterministic, thread-safe.
   virtual Shard shard(int64_t client) const = 0;
+  // Whether all clients are known to hold equally many records.
+  virtual bool all_equal() const { return false; }
 };
 
 // The rules, by options.partition:
@@ -61,9 +64,19 @@ class Partition {
 //
 // Throws a UserError for impossible requests: more clients than records, more classes per client than classes, a client
 // that would stay below min_records, a domain partition of a one-domain dataset, labels out of range.
-std::unique_ptr<Partition> make_partition(const config::DataOptions& options, const Dataset& dataset, uint64_t seed);
+std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed);
 
-// The names make_partition knows.
+// One of the rules above.
+struct PartitionEntry {
+  std::string name;
+  std::string what;               // one line for people
+  std::vector<std::string> keys;  // of [data], besides those that every partition has
+
+  bool has(const std::string& key) const { return std::find(keys.begin(), keys.end(), key) != keys.end(); }
+};
+const std::vector<PartitionEntry>& partition_catalogue();
+// A UserError for an unknown name.
+const PartitionEntry& find_partition(const std::string& name);
 std::vector<std::string> partition_names();
 
 // Training records per client (row) and class (column), of the first `max_clients` clients. int64.

@@ -51,7 +51,7 @@ Dataset load_synthetic() {
 }
 
 // The digits datasets that are here; what is missing is replaced, once, by the digits we draw ourselves.
-Dataset load_digits(const config::DataOptions& options) {
+Dataset load_digits(const DataOptions& options) {
   const auto& wanted = options.domains.empty() ? kDigitsMembers : options.domains;
   std::vector<Dataset> members;
   std::vector<std::string> missing;
@@ -76,7 +76,7 @@ Dataset load_digits(const config::DataOptions& options) {
   return join_as_domains(kDigits, members, options.image_size > 0 ? options.image_size : kDigitsSize);
 }
 
-Dataset load_base(const config::DataOptions& options) {
+Dataset load_base(const DataOptions& options) {
   if (options.name == kCustom) {
     if (options.path.empty()) fail_user("data.name is custom, so data.path must say where the data is");
     return read_custom(options.path, kCustom, options.image_size);
@@ -88,7 +88,7 @@ Dataset load_base(const config::DataOptions& options) {
   fail_user("there is no dataset '{}'{}; see sotto data list", options.name, did_you_mean(options.name, known_names()));
 }
 
-void check_options(const config::DataOptions& options) {
+void check_options(const DataOptions& options) {
   if (options.image_size < 0 || options.image_size > kMaxImageSize) {
     fail_user("data.image_size must be between 1 and {} (0 = the dataset's own), not {}", kMaxImageSize,
               options.image_size);
@@ -123,7 +123,7 @@ DatasetInfo info_of(const CatalogueEntry& entry) {
 
 }  // namespace
 
-Dataset load_dataset(const config::DataOptions& options, uint64_t seed) {
+Dataset load_dataset(const DataOptions& options, uint64_t seed) {
   check_options(options);
   Dataset dataset = load_base(options);
   if (options.image_size > 0) resize(dataset, options.image_size);

@@ -1,7 +1,7 @@
 // Datasets by name or by path.
 #pragma once
 
-#include "config/run_spec.h"
+#include "data/options.h"
 #include "data/dataset.h"
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace sotto::data {
 // Loads what [data] asks for: finds it along $SOTTO_DATA, then the system's dataset folder, then sotto's own data home,
 // or at options.path; decodes it once into the cache; applies domains, image_size and limit. A missing dataset is a
 // UserError that names the package or file to put where.
-Dataset load_dataset(const config::DataOptions& options, uint64_t seed);
+Dataset load_dataset(const DataOptions& options, uint64_t seed);
 
 // What `sotto data list` shows of one dataset.
 struct DatasetInfo {

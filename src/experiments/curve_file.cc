@@ -35,7 +35,7 @@ ordered_json optional(const std::optional<double>& value) {
 }
 
 ordered_json family_json(const methods::FamilyFit& family) {
-  ordered_json value = {{"family", family.family}};
+  ordered_json value = {{"family", settings::word(family.family)}};
   if (family.curve && !family.curve->coefficients.empty()) value["coefficients"] = family.curve->coefficients;
   if (family.curve && !family.curve->knots.empty()) {
     value["knots"] = family.curve->knots;
@@ -62,8 +62,8 @@ ordered_json fit_json(const FitGrid& grid, const FitMatrix& matrix, const method
                       {"kept", !was_dropped(fit, matrix.x[i])}});
   }
   return {{"quick", grid.quick},
-          {"chosen", fit.chosen.family},
-          {"monotone", grid.options().monotone},
+          {"chosen", settings::word(fit.chosen.family)},
+          {"monotone", grid.options.monotone},
           {"families", families},
           {"points", points},
           {"matrix",
@@ -76,7 +76,7 @@ ordered_json fit_json(const FitGrid& grid, const FitMatrix& matrix, const method
 
 ordered_json mechanism_json(const FitGrid& grid, const config::RunSpec& simulated) {
   return {{"method", simulated.method},
-          {"variant", simulated.variant},
+          {"variant", settings::word(simulated.variant)},
           {"adjacency", simulated.privacy->adjacency},
           {"delta", simulated.privacy->delta},
           {"model", simulated.model.name},
@@ -85,7 +85,7 @@ ordered_json mechanism_json(const FitGrid& grid, const config::RunSpec& simulate
           {"rounds", simulated.rounds},
           {"clients", simulated.data.clients},
           {"cohort", simulated.federation.cohort == 0 ? simulated.data.clients : simulated.federation.cohort},
-          {"proxy", grid.options().proxy},
+          {"proxy", grid.options.proxy},
           {"proxy_is_client_data", grid.proxy_is_client_data()},
           {"records", simulated.data.limit == 0 ? ordered_json("all") : ordered_json(simulated.data.limit)},
           {"config_hash", grid.spec.hash()}};
@@ -160,10 +160,10 @@ std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const met
   }
   Table families({"family", "coefficients or knots", "R²", "leave-one-out", ""});
   for (const methods::FamilyFit& family : fit.families) {
-    families.add_row({family.family, family.curve ? formula(*family.curve) : "", number(family.r_squared),
+    families.add_row({settings::word(family.family), family.curve ? formula(*family.curve) : "", number(family.r_squared),
                       number(family.leave_one_out), family.family == fit.chosen.family ? "chosen" : family.why_not});
   }
-  if (fit.chosen.family == "constant") families.add_row({"constant", formula(fit.chosen), "–", "–", "chosen"});
+  if (fit.chosen.family == methods::CurveFamily::kConstant) families.add_row({"constant", formula(fit.chosen), "–", "–", "chosen"});
   return fmt::format("accuracy in %, mean over {} run{}; * is a budget's best bound\n{}\n{}", grid.repeats,
                      grid.repeats == 1 ? "" : "s", accuracies.to_string(), families.to_string());
 }

@@ -56,8 +56,8 @@ std::vector<double> three_of(const std::vector<double>& values) {
   return {values.front(), values[values.size() / 2], values.back()};
 }
 
-std::vector<double> budgets_of(const config::RunSpec& spec) {
-  if (!spec.fit->budgets.empty()) return spec.fit->budgets;
+std::vector<double> budgets_of(const config::RunSpec& spec, const FitOptions& fit) {
+  if (!fit.budgets.empty()) return fit.budgets;
   return spec.privacy->budgets.empty() ? std::vector{spec.privacy->epsilon} : spec.privacy->budgets;
 }
 
@@ -73,8 +73,8 @@ bool is_path(const std::string& proxy) {
 }  // namespace
 
 bool FitGrid::proxy_is_client_data() const {
-  if (spec.data.path.empty()) return options().proxy == spec.data.name;
-  return is_path(options().proxy) && fs::exists(spec.data.path) && fs::equivalent(options().proxy, spec.data.path);
+  if (spec.data.path.empty()) return options.proxy == spec.data.name;
+  return is_path(options.proxy) && fs::exists(spec.data.path) && fs::equivalent(options.proxy, spec.data.path);
 }
 
 double FitGrid::largest_ratio() const {
@@ -87,13 +87,15 @@ FitGrid plan_fit(const run::ConfigSource& config, const FitScope& scope) {
   FitGrid grid;
   grid.spec = load_without_curve(config);
   const std::string& file = config.config;
-  if (!grid.spec.fit) {
+  const auto table = run::load_table(config, config::kFitTable);
+  if (!table) {
     fail_user(
         "{}: there is no table [fit]; write for example [fit] proxy = \"synthetic-digits\", bounds = [0.1, 1, 10]",
         file);
   }
   if (!grid.spec.privacy) fail_user("{}: there is no table [privacy], so that no noise would be simulated", file);
-  const config::FitOptions& fit = grid.options();
+  grid.options = read_fit_options(*table);
+  const FitOptions& fit = grid.options;
   if (fit.proxy.empty()) fail_user("{}: fit.proxy is not set; name a public dataset, or the path of one", file);
   if (fit.bounds.empty()) fail_user("{}: fit.bounds is not set; write for example bounds = [0.1, 0.3, 1, 3, 10]", file);
   if (grid.proxy_is_client_data() && !scope.same_data) {
@@ -103,7 +105,7 @@ FitGrid plan_fit(const run::ConfigSource& config, const FitScope& scope) {
         file, fit.proxy);
   }
   grid.quick = scope.quick;
-  grid.budgets = distinct(budgets_of(grid.spec));
+  grid.budgets = distinct(budgets_of(grid.spec, fit));
   grid.bounds = distinct(fit.bounds);
   grid.rounds = fit.rounds > 0 ? fit.rounds : grid.spec.rounds;
   grid.repeats = fit.repeats;
@@ -119,7 +121,7 @@ FitGrid plan_fit(const run::ConfigSource& config, const FitScope& scope) {
 
 config::RunSpec simulation(const run::ConfigSource& config, const FitGrid& grid, double budget, double bound,
                            int64_t seed) {
-  const config::FitOptions& fit = grid.options();
+  const FitOptions& fit = grid.options;
   const bool path = is_path(fit.proxy);
   std::vector<std::string> overrides = {
       setting("data.name", path ? "custom" : fit.proxy),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/run_spec.h"
+#include "experiments/fit_options.h"
 #include "run/config_source.h"
 
 #include <string>
@@ -16,13 +17,13 @@ struct FitScope {
 
 struct FitGrid {
   config::RunSpec spec;         // the user's settings, with a constant curve in place of the one that is looked for
+  FitOptions options;
   std::vector<double> budgets;  // ascending, distinct
   std::vector<double> bounds;   // ascending, distinct
   int64_t rounds = 0;
   int64_t repeats = 0;
   bool quick = false;
 
-  const config::FitOptions& options() const { return *spec.fit; }
   bool proxy_is_client_data() const;
   // Of all bounds that are next to each other.
   double largest_ratio() const;

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "config/toml.h"
+#include "settings/toml.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ struct Axis {
 
 std::vector<std::string> list_items(const std::string& text, const std::string& axis) {
   if (!text.starts_with('[')) return split(text, ',');
-  const json list = config::parse_toml("values = " + text, "--grid " + axis).value["values"];
+  const json list = settings::parse_toml("values = " + text, "--grid " + axis).value["values"];
   std::vector<std::string> items;
   for (const json& item : list) items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
   return items;
@@ -75,11 +75,11 @@ std::vector<Cell> expand_grid(const std::vector<std::string>& axes) {
   return cells;
 }
 
-std::vector<Cell> combine(const std::vector<config::SweepRow>& rows, const std::vector<Cell>& grid) {
+std::vector<Cell> combine(const std::vector<SweepRow>& rows, const std::vector<Cell>& grid) {
   if (rows.empty()) return grid;
   std::vector<Cell> cells;
   for (const Cell& point : grid) {
-    for (const config::SweepRow& row : rows) {
+    for (const SweepRow& row : rows) {
       Cell cell = point;
       cell.row = row.name;
       cell.overrides.insert(cell.overrides.begin(), row.set.begin(), row.set.end());

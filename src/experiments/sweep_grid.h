@@ -1,7 +1,7 @@
 // The grid of a sweep: which settings are combined.
 #pragma once
 
-#include "config/run_spec.h"
+#include "experiments/sweep_options.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ struct Cell {
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes);
 
 // Every row in every cell of the grid, rows varying fastest; the grid's settings are applied after the row's.
-std::vector<Cell> combine(const std::vector<config::SweepRow>& rows, const std::vector<Cell>& grid);
+std::vector<Cell> combine(const std::vector<SweepRow>& rows, const std::vector<Cell>& grid);
 
 // Which cell each cell is compared with; nothing for those that others are compared with. `wanted` is the name of a
 // row, which stands for itself at every point of the grid, or KEY=VALUE[,KEY=VALUE…] for one cell. Anything else is a

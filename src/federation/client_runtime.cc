@@ -3,7 +3,7 @@
 namespace sotto::federation {
 
 privacy::ReleaseContext release_context(const Setup& setup, privacy::Ledger& ledger, int64_t round, int64_t client) {
-  const bool secure = setup.spec().privacy && setup.spec().privacy->noise == "secure";
+  const bool secure = setup.spec().privacy && setup.spec().privacy->generator == privacy::Generator::kSecure;
   return {.ledger = ledger,
           .round = round,
           .client = client,

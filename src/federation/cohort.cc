@@ -32,7 +32,7 @@ std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round) {
     std::iota(everyone.begin(), everyone.end(), 0);
     return everyone;
   }
-  if (spec.federation.sampling == "poisson") {
+  if (spec.federation.sampling == methods::CohortSampling::kPoisson) {
     return poisson_sample(clients, static_cast<double>(cohort) / static_cast<double>(clients), stream);
   }
   return stream.sample_without_replacement(clients, cohort);

@@ -28,7 +28,10 @@ Federation::Federation(const Setup& setup, Transport& transport, Evaluator& eval
       ledger_(ledger),
       watcher_(std::move(watcher)),
       server_(setup_.method().make_server(setup_.public_context())) {
-  if (setup_.spec().privacy) ledger_.agree(*setup_.spec().privacy, setup_.spec().variant);
+  if (setup_.spec().privacy) {
+    ledger_.agree(*setup_.spec().privacy,
+                  setup_.spec().as_printed() ? privacy::HeldTo::kClaimed : privacy::HeldTo::kProven);
+  }
   if (resume) {
     server_->restore(resume->broadcast, resume->server_state);
     broadcast_ = resume->broadcast;

@@ -12,15 +12,16 @@ namespace {
 // A δ of 1/n lets a mechanism publish one whole record and still keep its promise.
 void warn_of_large_delta(const config::RunSpec& spec, int64_t train_records) {
   if (!spec.privacy) return;
-  const bool clients = spec.privacy->unit == "client";
+  const bool clients = spec.privacy->unit == privacy::Unit::kClient;
   const int64_t n = clients ? spec.data.clients : std::max<int64_t>(1, train_records / spec.data.clients);
   if (spec.privacy->delta * static_cast<double>(n) <= 1) return;
   warn("privacy.delta = {} is more than 1/{}, one in the {}: at such a δ even giving a {} away whole would be allowed",
-       spec.privacy->delta, n, clients ? "number of clients" : "records of an average client", spec.privacy->unit);
+       spec.privacy->delta, n, clients ? "number of clients" : "records of an average client",
+       settings::word(spec.privacy->unit));
 }
 
-int64_t least_records(const data::Partition& partition, const config::DataOptions& options) {
-  const int64_t different = options.partition == "resample" ? 1 : partition.clients();
+int64_t least_records(const data::Partition& partition) {
+  const int64_t different = partition.all_equal() ? 1 : partition.clients();
   int64_t least = partition.shard(0).size();
   for (int64_t client = 1; client < different; ++client) least = std::min(least, partition.shard(client).size());
   return least;
@@ -33,7 +34,7 @@ methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::T
           .class_names = data.dataset.class_names,
           .feature_blocks = data.feature_blocks,
           .average_records = static_cast<double>(data.dataset.train.size()) / static_cast<double>(spec.data.clients),
-          .least_records = least_records(partition, spec.data),
+          .least_records = least_records(partition),
           .most_participations = *std::max_element(participations.begin(), participations.end())};
 }
 

@@ -59,24 +59,21 @@ const MethodEntry& find_method(const std::string& name) {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == name; });
   if (found == entries.end()) {
-    const auto names = method_reader().names;
+    const auto names = method_names();
     fail_user("no method is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
   }
   return *found;
 }
 
-std::string trained_model_name(const config::RunSpec& spec) {
+std::string trained_model_name(const RunSettings& spec) {
   if (find_method(spec.method).uses_model) return spec.model.name;
   return nlohmann::json::parse(spec.method_options).at("encoder").get<std::string>();
 }
 
-config::MethodReader method_reader() {
-  config::MethodReader reader;
-  for (const auto& entry : catalogue()) reader.names.push_back(entry.name);
-  reader.read_options = [](const std::string& name, config::Section& section) {
-    find_method(name).read_options(section);
-  };
-  return reader;
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : catalogue()) names.push_back(entry.name);
+  return names;
 }
 
 }  // namespace sotto::methods

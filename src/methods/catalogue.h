@@ -1,7 +1,6 @@
 // All methods, by name.
 #pragma once
 
-#include "config/load.h"
 #include "methods/method.h"
 
 #include <string>
@@ -15,9 +14,8 @@ const std::vector<MethodEntry>& catalogue();
 const MethodEntry& find_method(const std::string& name);
 
 // What a run trains, for people: [model].name, or the encoder that prompts are learnt for.
-std::string trained_model_name(const config::RunSpec& spec);
+std::string trained_model_name(const RunSettings& spec);
 
-// What config::load_run_spec needs to read [method].
-config::MethodReader method_reader();
+std::vector<std::string> method_names();
 
 }  // namespace sotto::methods

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "config/run_spec.h"
+#include "methods/run_settings.h"
 #include "data/dataset.h"
 #include "models/model.h"
 #include "privacy/release.h"
@@ -32,7 +32,7 @@ struct PublicFacts {
 
 // Both must outlive whoever is made from it.
 struct PublicContext {
-  const config::RunSpec& spec;
+  const RunSettings& spec;
   const PublicFacts& facts;
 };
 

@@ -1,7 +1,6 @@
 #include "methods/dp_fedavg.h"
 
 #include "base/error.h"
-#include "methods/parts/options.h"
 #include "methods/parts/quantile_options.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/trainer_client.h"
@@ -32,12 +31,12 @@ struct Options {
   }
 };
 
-Options read_options(config::Section& section) {
+Options read_options(settings::Section& section) {
   Options o;
   const privacy::QuantileOptions quantile = read_quantile_options(section);
   if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
-  o.clip = section.number("clip", o.quantile ? 0.1 : o.clip, config::kPositive);
-  o.server_lr = section.number("server_lr", o.server_lr, config::kPositive);
+  o.clip = section.number("clip", o.quantile ? 0.1 : o.clip, settings::kPositive);
+  o.server_lr = section.number("server_lr", o.server_lr, settings::kPositive);
   return o;
 }
 
@@ -52,14 +51,14 @@ struct Terms {
 };
 
 Terms terms_of(const PublicContext& context) {
-  const config::RunSpec& spec = context.spec;
-  const config::PrivacyOptions& privacy = require_privacy(spec, "client");
+  const RunSettings& spec = context.spec;
+  const privacy::PrivacyTerms& privacy = require_privacy(spec, privacy::Unit::kClient);
   Terms terms;
-  terms.neighbours = privacy::neighbours_of(privacy);
+  terms.neighbours = privacy.neighbours();
   const auto clients = static_cast<double>(spec.data.clients);
   terms.expected_cohort = spec.federation.cohort == 0 ? clients : static_cast<double>(spec.federation.cohort);
   const bool all = terms.expected_cohort == clients;
-  terms.everyone = all || spec.federation.sampling == "poisson";
+  terms.everyone = all || spec.federation.sampling == CohortSampling::kPoisson;
   terms.sampling_rate = terms.everyone ? terms.expected_cohort / clients : 1.0;
   terms.times = terms.everyone ? spec.rounds : context.facts.most_participations;
   terms.noise_multiplier = privacy::noise_multiplier_for(privacy.least_budget(), privacy.delta, terms.times,
@@ -86,8 +85,8 @@ privacy::GroupwiseGaussian mechanism_for(const Options& options, const Terms& te
   return privacy::GroupwiseGaussian::calibrated(terms.noise_multiplier, std::move(groups), std::move(weights));
 }
 
-privacy::Channel update_channel(const config::RunSpec& spec, const ClientFacts& client) {
-  return privacy::Channel::to_trusted_server(kUpdate, privacy::TrustedServer::declared_by(spec))
+privacy::Channel update_channel(const RunSettings& spec, const ClientFacts& client) {
+  return privacy::Channel::to_trusted_server(kUpdate, privacy::TrustedServer::declared_by(spec.privacy, spec.method))
       .times(client.participations, "once per participation");
 }
 
@@ -104,7 +103,7 @@ class Client : public TrainerClient {
       : TrainerClient(context),
         spec_(context.spec),
         options_(options),
-        neighbours_(privacy::neighbours_of(require_privacy(context.spec, "client"))) {
+        neighbours_(require_privacy(context.spec, privacy::Unit::kClient).neighbours()) {
     require_no_batch_statistics(trainer_.model());
   }
 
@@ -129,7 +128,7 @@ class Client : public TrainerClient {
   }
 
  private:
-  const config::RunSpec& spec_;
+  const RunSettings& spec_;
   Options options_;
   privacy::Neighbours neighbours_;
 };
@@ -224,15 +223,18 @@ privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast&
 }  // namespace
 
 MethodEntry dp_fedavg() {
-  const auto options = [](const PublicContext& context) { return options_of(context.spec, read_options); };
+  const auto options = [](const PublicContext& context) { return context.spec.options_of<Options>(); };
   return {.name = "dp-fedavg",
           .what = "a trusted server adds noise to the sum of clipped updates: client-level privacy",
           .citation = "McMahan et al., ICLR 2018; adaptive clipping: Andrew et al., NeurIPS 2021",
-          .read_options = [](config::Section& section) { read_options(section); },
+          .family = "central noise",
+          .units = {privacy::Unit::kClient},
+          .observers = {privacy::Observer::kClients, privacy::Observer::kPublic},
+          .read_options = [](settings::Section& section) { return std::any(read_options(section)); },
           .plan = [options](const PublicContext& context,
                             const ClientFacts& client) { return plan(context, client, options(context)); },
-          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
-          .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
+          .personal = [](const RunSettings& spec) { return !spec.model.personal.empty(); },
+          .global = [](const RunSettings& spec) { return spec.model.personal.empty(); },
           .make_client = [options](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return std::make_unique<Client>(context, options(context));
           },

@@ -50,7 +50,7 @@ std::unique_ptr<ClientMethod> make_averaging_client(const ClientContext& context
   return std::make_unique<AveragingClient>(context, std::move(term));
 }
 
-bool has_personal_part(const config::RunSpec& spec) {
+bool has_personal_part(const RunSettings& spec) {
   return !spec.model.personal.empty();
 }
 
@@ -66,10 +66,11 @@ MethodEntry fedavg() {
   return {.name = "fedavg",
           .what = "weighted averaging of locally trained models; not private",
           .citation = "McMahan et al., AISTATS 2017",
-          .read_options = [](config::Section&) {},
+          .family = "averaging",
+          .read_options = [](settings::Section&) { return std::any(); },
           .plan = averaging_plan,
           .personal = has_personal_part,
-          .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
+          .global = [](const RunSettings& spec) { return !has_personal_part(spec); },
           .make_client = [](const ClientContext& context) { return make_averaging_client(context); },
           .make_server = make_averaging_server,
           .upload_shape = averaging_upload};

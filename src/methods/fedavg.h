@@ -17,7 +17,7 @@ using AnchoredTerm = std::function<void(const models::FlatParameters& parameters
 std::unique_ptr<ClientMethod> make_averaging_client(const ClientContext& context, AnchoredTerm term = {});
 
 // True if some parameters stay with the client (model.personal).
-bool has_personal_part(const config::RunSpec& spec);
+bool has_personal_part(const RunSettings& spec);
 
 // What FedAvg and its kin release.
 ReleasePlan averaging_plan(const PublicContext& context, const ClientFacts& client);

@@ -2,7 +2,6 @@
 
 #include "methods/fedavg.h"
 #include "methods/parts/averaging.h"
-#include "methods/parts/options.h"
 
 #include <ATen/ATen.h>
 
@@ -13,14 +12,14 @@ struct FedProxOptions {
   double mu = 0.01;  // strength of the proximal term; 0 is FedAvg
 };
 
-FedProxOptions read_options(config::Section& section) {
+FedProxOptions read_options(settings::Section& section) {
   FedProxOptions options;
-  options.mu = section.number("mu", options.mu, config::kNonNegative);
+  options.mu = section.number("mu", options.mu, settings::kNonNegative);
   return options;
 }
 
 std::unique_ptr<ClientMethod> make_client(const ClientContext& context) {
-  const double mu = options_of(context.spec, read_options).mu;
+  const double mu = context.spec.options_of<FedProxOptions>().mu;
   return make_averaging_client(context, [mu](const models::FlatParameters& parameters, const at::Tensor& anchor) {
     parameters.shared_gradient().add_(parameters.shared() - anchor, mu);
   });
@@ -32,10 +31,11 @@ MethodEntry fedprox() {
   return {.name = "fedprox",
           .what = "FedAvg with a proximal term for heterogeneous clients; not private",
           .citation = "Li et al., MLSys 2020",
-          .read_options = [](config::Section& section) { read_options(section); },
+          .family = "averaging",
+          .read_options = [](settings::Section& section) { return std::any(read_options(section)); },
           .plan = averaging_plan,
           .personal = has_personal_part,
-          .global = [](const config::RunSpec& spec) { return !has_personal_part(spec); },
+          .global = [](const RunSettings& spec) { return !has_personal_part(spec); },
           .make_client = make_client,
           .make_server = make_averaging_server,
           .upload_shape = averaging_upload};

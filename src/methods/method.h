@@ -3,12 +3,14 @@
 // A new method is one small file that defines a MethodEntry, and one line in catalogue.cc.
 #pragma once
 
-#include "config/section.h"
+#include "settings/section.h"
 #include "data/partition.h"
 #include "methods/context.h"
 #include "privacy/channel.h"
 #include "privacy/wire.h"
 
+#include <algorithm>
+#include <any>
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,10 +82,17 @@ class ServerMethod {
 using ReleasePlan = std::vector<privacy::Channel>;
 
 struct MethodEntry {
+  bool has(Variant variant) const { return std::find(variants.begin(), variants.end(), variant) != variants.end(); }
+
   std::string name;
   std::string what;      // one line for people
   std::string citation;  // "" for the project's own
-  std::function<void(config::Section&)> read_options;
+  std::string family = {};               // which methods it shares its parts with
+  std::vector<privacy::Unit> units = {};          // what it can protect; none: it is not private
+  std::vector<privacy::Observer> observers = {};  // against whom
+  std::vector<Variant> variants = {Variant::kSound};
+  // Its own keys of [method], as a type of its own: RunSettings::options_of gives them back.
+  std::function<std::any(settings::Section&)> read_options;
   // key=value of [method] for keys without a default, so that it can be tried without thinking.
   std::vector<std::string> example_options = {};
   bool uses_model = true;  // false: it trains something else than what [model] says, which is not looked at
@@ -91,9 +100,9 @@ struct MethodEntry {
   // UserErrors.
   std::function<ReleasePlan(const PublicContext&, const ClientFacts&)> plan;
   // True if clients end up with models of their own; false if there is only the global one.
-  std::function<bool(const config::RunSpec&)> personal;
+  std::function<bool(const RunSettings&)> personal;
   // True if there is a global model that can be evaluated without any client's state.
-  std::function<bool(const config::RunSpec&)> global;
+  std::function<bool(const RunSettings&)> global;
   std::function<std::unique_ptr<ClientMethod>(const ClientContext&)> make_client;
   std::function<std::unique_ptr<ServerMethod>(const PublicContext&)> make_server;
   // What an upload in answer to this broadcast looks like: anything else is refused before the server sees it.

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "methods/parts/averaging.h"
-#include "methods/parts/options.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/trainer_client.h"
 #include "privacy/calibration.h"
@@ -26,10 +25,10 @@ struct Options {
   int64_t exposures = 0;  // paper: L; 0 = as many as there are rounds
 };
 
-Options read_options(config::Section& section) {
+Options read_options(settings::Section& section) {
   Options o;
-  o.clip = section.number("clip", o.clip, config::kPositive);
-  o.exposures = section.integer("exposures", o.exposures, config::kNonNegative);
+  o.clip = section.number("clip", o.clip, settings::kPositive);
+  o.exposures = section.integer("exposures", o.exposures, settings::kNonNegative);
   return o;
 }
 
@@ -44,11 +43,11 @@ struct Terms {
 };
 
 Terms terms_of(const PublicContext& context) {
-  const config::RunSpec& spec = context.spec;
-  const config::PrivacyOptions& privacy = require_privacy(spec, "record");
-  const Options options = options_of(spec, read_options);
-  Terms terms{.clip = options.clip, .delta = privacy.delta, .neighbours = privacy::neighbours_of(privacy)};
-  if (spec.variant != "paper") {
+  const RunSettings& spec = context.spec;
+  const privacy::PrivacyTerms& privacy = require_privacy(spec, privacy::Unit::kRecord);
+  const Options& options = spec.options_of<Options>();
+  Terms terms{.clip = options.clip, .delta = privacy.delta, .neighbours = privacy.neighbours()};
+  if (!spec.as_printed()) {
     if (options.exposures != 0) {
       fail_user(
           "method.exposures is {}: only the paper counts them, and here every upload does; leave it out, or set "
@@ -231,10 +230,14 @@ MethodEntry nbafl() {
   return {.name = "nbafl",
           .what = "noise before aggregation: whole updates are clipped and noised at the clients",
           .citation = "Wei et al., IEEE TIFS 2020",
-          .read_options = [](config::Section& section) { read_options(section); },
+          .family = "local noise",
+          .units = {privacy::Unit::kRecord},
+          .observers = {privacy::Observer::kServer},
+          .variants = {Variant::kSound, Variant::kPaper},
+          .read_options = [](settings::Section& section) { return std::any(read_options(section)); },
           .plan = plan,
-          .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
-          .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
+          .personal = [](const RunSettings& spec) { return !spec.model.personal.empty(); },
+          .global = [](const RunSettings& spec) { return spec.model.personal.empty(); },
           .make_client = [](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return std::make_unique<Client>(context);
           },

@@ -14,7 +14,7 @@ namespace sotto::models {
 
 // What a family's factory is given.
 struct Blueprint {
-  const config::ModelOptions& options;
+  const ModelOptions& options;
   const Task& task;
   at::Generator init;
 };
@@ -22,13 +22,18 @@ struct Blueprint {
 struct CatalogueEntry {
   const char* name;
   const char* what;
-  bool tokens;  // reads token ids
+  bool tokens;       // reads token ids
+  const char* keys;  // its own keys of [model], with spaces between them
   std::shared_ptr<Model> (*make)(const Blueprint& blueprint);
   // Translates weights saved by other programs into this model's names, or null where the names already agree.
   NamedTensors (*translate)(NamedTensors weights);
 };
 
 std::span<const CatalogueEntry> catalogue();
+
+// Whether the model has this key of [model] besides those that every model has. An unknown model has them all: it is
+// refused elsewhere, by name.
+bool has_key(const std::string& model, const std::string& key);
 
 // The entry, or a UserError with the nearest name.
 const CatalogueEntry& find_entry(const std::string& name);

@@ -54,7 +54,7 @@ at::Tensor processing_order(const at::Tensor& x) {
   return at::argsort(x.ne(0).sum(1));
 }
 
-data::Dataset load_records(config::DataOptions options, const Backbone& backbone, uint64_t seed) {
+data::Dataset load_records(data::DataOptions options, const Backbone& backbone, uint64_t seed) {
   if (options.image_size == 0) options.image_size = backbone.image_size;
   options.features.clear();
   data::Dataset dataset = data::load_dataset(options, seed);
@@ -109,7 +109,7 @@ at::Tensor compute_features(Model& model, const data::Records& records, const st
   return features;
 }
 
-Features load_features(const config::DataOptions& data, uint64_t seed) {
+Features load_features(const data::DataOptions& data, uint64_t seed) {
   const Backbone backbone = find_backbone(data.features);
   Features loaded;
   loaded.dataset = load_records(data, backbone, seed);

@@ -1,7 +1,7 @@
 // Features of a frozen backbone, computed once and kept.
 #pragma once
 
-#include "config/run_spec.h"
+#include "models/options.h"
 #include "data/dataset.h"
 #include "models/model.h"
 
@@ -20,7 +20,7 @@ struct Features {
 // The dataset that `data` describes through the backbone data.features. The cache is keyed by the backbone's weights,
 // the image size and the records themselves, so that a stale one is never used; images are data.image_size pixels a
 // side, or else what suits the backbone. Ctrl-C ends it with a UserError and keeps nothing.
-Features load_features(const config::DataOptions& data, uint64_t seed);
+Features load_features(const data::DataOptions& data, uint64_t seed);
 
 // Feature vectors [N, width] of all records, on all cores, with a progress bar. The model is put into evaluation mode.
 at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title);

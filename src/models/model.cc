@@ -21,7 +21,7 @@ bool is_adapter(const std::string& name) {
   return name.find("adapter.") != name.npos;
 }
 
-void check_options(const config::ModelOptions& options, const Task& task, const CatalogueEntry& entry) {
+void check_options(const ModelOptions& options, const Task& task, const CatalogueEntry& entry) {
   if (task.classes < 2) fail_user("a task needs at least 2 classes, this one has {}", task.classes);
   if (!(options.dropout >= 0.0 && options.dropout < 1.0))
     fail_user("model.dropout must be at least 0 and below 1, not {}", options.dropout);
@@ -90,7 +90,7 @@ NamedTensors Model::state() const {
   return found;
 }
 
-std::shared_ptr<Model> make_model(const config::ModelOptions& options, const Task& task, RandomStream& init) {
+std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task, RandomStream& init) {
   const CatalogueEntry& entry = find_entry(options.name);
   check_options(options, task, entry);
   std::shared_ptr<Model> model = entry.make({options, task, init.torch_generator()});

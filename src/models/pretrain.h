@@ -2,7 +2,7 @@
 // download.
 #pragma once
 
-#include "config/run_spec.h"
+#include "models/options.h"
 #include "models/weights/pretrained_card.h"
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace sotto::models {
 
 struct PretrainOptions {
   std::string name;  // what the weights will be called; "" = MODEL-DATASET
-  config::ModelOptions model;
-  config::DataOptions data;
+  ModelOptions model;
+  data::DataOptions data;
   int64_t epochs = 10;
   int64_t batch = 128;
   std::string optimizer = "adamw";  // adamw, or sgd with momentum 0.9

@@ -28,7 +28,7 @@ int64_t length_of(const data::Records& records) {
 }
 
 // Features of every backbone that `data.features` names, joined by "+".
-void load_feature_blocks(config::DataOptions data, uint64_t seed, TaskData& loaded) {
+void load_feature_blocks(data::DataOptions data, uint64_t seed, TaskData& loaded) {
   std::vector<at::Tensor> train, test;
   for (const std::string& backbone : backbone_names(data.features)) {
     data.features = backbone;
@@ -55,7 +55,7 @@ void tokenise(data::Dataset& dataset, const std::string& weights) {
   dataset.kind = data::Kind::kTokens;
 }
 
-TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed) {
+TaskData load_task_data(const data::DataOptions& data, const ModelOptions& model, uint64_t seed) {
   const bool wants_tokens = is_token_model(model.name);
   TaskData loaded;
   if (data.features.empty()) {
@@ -74,7 +74,7 @@ TaskData load_task_data(const config::DataOptions& data, const config::ModelOpti
   return loaded;
 }
 
-TaskData TaskDataCache::load(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed) {
+TaskData TaskDataCache::load(const data::DataOptions& data, const ModelOptions& model, uint64_t seed) {
   Key key;
   key.data.name = data.name;
   key.data.otherwise = data.otherwise;

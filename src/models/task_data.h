@@ -1,7 +1,7 @@
 // The data of a run as its model sees it.
 #pragma once
 
-#include "config/run_spec.h"
+#include "models/options.h"
 #include "data/dataset.h"
 #include "models/model.h"
 
@@ -22,17 +22,17 @@ struct TaskData {
 // Loads the dataset; replaces its records by cached features if data.features asks for them (computing them first if
 // they are not there yet; "a+b" puts those of two backbones side by side); tokenises text for models that read tokens.
 // Text for a model that cannot read it is a UserError.
-TaskData load_task_data(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed);
+TaskData load_task_data(const data::DataOptions& data, const ModelOptions& model, uint64_t seed);
 
 // Loads what it has not just loaded: runs that differ in their methods, partitions or seeds share one copy of their
 // data. Changes of the files in the meantime go unseen. Thread-safe.
 class TaskDataCache {
  public:
-  TaskData load(const config::DataOptions& data, const config::ModelOptions& model, uint64_t seed);
+  TaskData load(const data::DataOptions& data, const ModelOptions& model, uint64_t seed);
 
  private:
   struct Key {
-    config::DataOptions data;  // as far as it decides what is loaded
+    data::DataOptions data;  // as far as it decides what is loaded
     std::string tokenizer;
     uint64_t seed = 0;  // 0 where it does not matter
     bool operator==(const Key&) const = default;

@@ -87,7 +87,7 @@ Receipt Channel::pay(const ReleaseContext& context) const {
   event.round = context.round;
   event.client = context.client;
   const bool noised = terms_.mechanism != kClearMechanism && terms_.mechanism != kTrustedMechanism;
-  if (noised) event.generator = to_text(context.generator);
+  if (noised) event.generator = settings::word(context.generator);
   return context.ledger.spend(event, times_);
 }
 

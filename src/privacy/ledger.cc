@@ -43,32 +43,6 @@ constexpr const char* kColumns =
     "claimed_by, claimed_multiplier, claimed_steps, claimed_epsilon, adjacency, unit, generator, parameters";
 constexpr int kColumnCount = 19;
 
-std::string unit_name(Unit unit) {
-  return unit == Unit::kClient ? "client" : "record";
-}
-
-json to_json(const config::PrivacyOptions& terms) {
-  return {{"epsilon", terms.epsilon},        {"delta", terms.delta},
-          {"adjacency", terms.adjacency},    {"unit", terms.unit},
-          {"observer", terms.observer},      {"noise", terms.noise},
-          {"budgets", terms.budgets},        {"budget_shares", terms.budget_shares},
-          {"budget_seed", terms.budget_seed}};
-}
-
-config::PrivacyOptions terms_from(const json& value) {
-  config::PrivacyOptions terms;
-  terms.epsilon = value.at("epsilon");
-  terms.delta = value.at("delta");
-  terms.adjacency = value.at("adjacency");
-  terms.unit = value.at("unit");
-  terms.observer = value.at("observer");
-  terms.noise = value.at("noise");
-  terms.budgets = value.at("budgets").get<std::vector<double>>();
-  terms.budget_shares = value.at("budget_shares").get<std::vector<double>>();
-  terms.budget_seed = value.at("budget_seed");
-  return terms;
-}
-
 // What a row's link in the chain covers.
 std::string link(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
   return sha256(json::array({previous,
@@ -89,7 +63,7 @@ std::string link(const std::string& previous, const Event& e, int64_t attempt, i
                              e.claim.steps,
                              e.claim.epsilon,
                              std::string(to_text(e.neighbours.adjacency)),
-                             unit_name(e.neighbours.unit),
+                             settings::word(e.neighbours.unit),
                              e.generator,
                              e.parameters,
                              time})
@@ -149,7 +123,7 @@ struct Ledger::Statement {
     bind(14, e.claim.steps);
     bind(15, e.claim.epsilon);
     bind(16, std::string(to_text(e.neighbours.adjacency)));
-    bind(17, unit_name(e.neighbours.unit));
+    bind(17, settings::word(e.neighbours.unit));
     bind(18, e.generator);
     bind(19, e.parameters);
   }
@@ -167,7 +141,7 @@ struct Ledger::Statement {
             .steps = integer(9),
             .slack = real(10),
             .claim = {.by = text(11), .multiplier = real(12), .steps = integer(13), .epsilon = real(14)},
-            .neighbours = {adjacency_from_text(text(15)), text(16) == "client" ? Unit::kClient : Unit::kRecord},
+            .neighbours = {adjacency_from_text(text(15)), settings::from_word<Unit>(text(16))},
             .generator = text(17),
             .parameters = text(18)};
   }
@@ -250,8 +224,8 @@ void Ledger::load() {
   }
   const std::string terms = meta("terms");
   if (!terms.empty()) {
-    terms_ = terms_from(json::parse(terms));
-    by_claim_ = meta("variant") == "paper";
+    terms_ = privacy_terms_from(json::parse(terms));
+    by_claim_ = settings::from_word<HeldTo>(meta("variant")) == HeldTo::kClaimed;
   }
   if (terms_) {
     for (const Event& event : events()) {
@@ -302,7 +276,8 @@ void Ledger::set_meta(const char* key, const std::string& value) const {
   write.next();
 }
 
-void Ledger::agree(const config::PrivacyOptions& terms, const std::string& variant) {
+void Ledger::agree(const PrivacyTerms& terms, HeldTo held_to) {
+  const std::string variant = settings::word(held_to);
   const std::lock_guard lock(mutex_);
   const std::string text = to_json(terms).dump();
   const std::string known = meta("terms");
@@ -315,20 +290,20 @@ void Ledger::agree(const config::PrivacyOptions& terms, const std::string& varia
   write.bind(2, variant);
   write.next();
   terms_ = terms;
-  by_claim_ = variant == "paper";
+  by_claim_ = held_to == HeldTo::kClaimed;
 }
 
-std::optional<config::PrivacyOptions> Ledger::terms() const {
+std::optional<PrivacyTerms> Ledger::terms() const {
   const std::lock_guard lock(mutex_);
   return terms_;
 }
 
 bool Ledger::counts(const Event& event) const {
-  return is_seen_by(event, terms_->observer) && (by_claim_ || event.why_unproven.empty());
+  return is_seen_by(event, settings::word(terms_->observer)) && (by_claim_ || event.why_unproven.empty());
 }
 
 void Ledger::afford(const Event& event, int64_t expected) {
-  if (!terms_ || !event.why_unproven.empty() || !is_seen_by(event, terms_->observer)) return;
+  if (!terms_ || !event.why_unproven.empty() || !is_seen_by(event, settings::word(terms_->observer))) return;
   const auto epsilon = [&](const Tally& tally) {
     const auto known = epsilon_.find(tally);
     if (known != epsilon_.end()) return known->second;

@@ -29,6 +29,12 @@ class BudgetSpent : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What budgets are compared with: what can be proven, or what a paper claims to spend.
+enum class HeldTo { kProven, kClaimed };
+constexpr auto choices(HeldTo) {
+  return std::to_array<settings::Choice<HeldTo>>({{HeldTo::kProven, "sound"}, {HeldTo::kClaimed, "paper"}});
+}
+
 // Thread-safe. One writing process per file: a second one gets a UserError. Reading beside a writer is fine.
 class Ledger {
  public:
@@ -43,10 +49,10 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes
-  // of the declared observer. Other terms than those the file holds are a UserError. variant = "paper" runs are held to
-  // what their paper claims to spend, all others to what can be proven; releases in the clear are outside any budget.
-  void agree(const config::PrivacyOptions& terms, const std::string& variant);
-  std::optional<config::PrivacyOptions> terms() const;
+  // of the declared observer. Other terms than those the file holds are a UserError. Releases in the clear are outside any
+  // budget.
+  void agree(const PrivacyTerms& terms, HeldTo held_to);
+  std::optional<PrivacyTerms> terms() const;
 
   // Writes the row and pays for the release; BudgetSpent if the client cannot afford it. Ask before computing anything
   // from private records. With replayed noise the same release again (same round, client, observer, what) spends
@@ -99,7 +105,7 @@ class Ledger {
   int64_t rows_ = 0;
   std::string head_;
   int64_t last_time_ = 0;
-  std::optional<config::PrivacyOptions> terms_;
+  std::optional<PrivacyTerms> terms_;
   bool by_claim_ = false;
   std::map<int64_t, Tally> spent_;   // in the eyes of the declared observer
   std::map<Tally, double> epsilon_;  // of tallies met so far

@@ -1,13 +1,23 @@
 // Which two worlds a guarantee compares.
 #pragma once
 
-#include "config/run_spec.h"
 #include "privacy/accounting/step.h"
+#include "settings/choice.h"
+
+#include <array>
 
 namespace sotto::privacy {
 
 // What may differ: one record of a client, or all that a client holds.
 enum class Unit { kRecord, kClient };
+constexpr auto choices(Unit) {
+  return std::to_array<settings::Choice<Unit>>({{Unit::kRecord, "record"}, {Unit::kClient, "client"}});
+}
+constexpr auto choices(Adjacency) {
+  return std::to_array<settings::Choice<Adjacency>>({{Adjacency::kAddRemove, "add-remove"},
+                                                     {Adjacency::kReplace, "replace"},
+                                                     {Adjacency::kReplaceSameLabel, "replace-same-label"}});
+}
 
 struct Neighbours {
   Adjacency adjacency = Adjacency::kReplace;
@@ -15,8 +25,6 @@ struct Neighbours {
 
   bool operator==(const Neighbours&) const = default;
 };
-
-Neighbours neighbours_of(const config::PrivacyOptions& options);
 
 // How far a sum of vectors of norm ≤ bound moves when one of them changes: bound if it appears or disappears, twice
 // that if it becomes another.

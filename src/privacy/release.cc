@@ -23,22 +23,18 @@ NoiseSource ReleaseContext::post_processing_noise(std::string_view purpose) cons
   return noise_source(Access::foreign_receipt(), purpose);
 }
 
-std::string to_text(Generator generator) {
-  return generator == Generator::kSecure ? "secure" : "replay";
-}
-
 NoiseSource ReleaseContext::noise_source(const Receipt& receipt, std::string_view purpose) const {
   if (generator == Generator::kSecure) return NoiseSource::secure();
   ledger.claim_stream(receipt, *this, purpose);
   return NoiseSource::replay(seed, purpose, static_cast<uint64_t>(round), static_cast<uint64_t>(client));
 }
 
-TrustedServer TrustedServer::declared_by(const config::RunSpec& spec) {
-  if (!spec.privacy || !spec.privacy->trusts_server()) {
+TrustedServer TrustedServer::declared_by(const std::optional<PrivacyTerms>& terms, const std::string& method) {
+  if (!terms || !terms->trusts_server()) {
     fail_user(
         "method {} hands bounded updates to the server without noise, so the server must be declared trusted: set "
         "privacy.observer to \"clients\" or \"public\", or choose a method with local noise",
-        spec.method);
+        method);
   }
   return {};
 }

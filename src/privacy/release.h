@@ -11,8 +11,10 @@
 #include "privacy/bounded.h"
 #include "privacy/event.h"
 #include "privacy/noise/noise_source.h"
+#include "privacy/terms.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -87,12 +89,6 @@ class Upload {
   std::variant<Release, Trusted<Bounded>> content_;
 };
 
-enum class Generator {
-  kReplay,  // from the run's seed: noise that can be drawn again
-  kSecure   // from the operating system's entropy
-};
-std::string to_text(Generator generator);
-
 // Who releases, where it stands in the run, and where noise comes from.
 struct ReleaseContext {
   Ledger& ledger;
@@ -120,8 +116,9 @@ Release post_process(Release&& release, NamedTensors (*change)(const NamedTensor
 // Leave to hand bounded values to the server; only a config that declares the server trusted gives it.
 class TrustedServer {
  public:
-  // A UserError if [privacy] does not protect against clients or the public (observer), or is absent.
-  static TrustedServer declared_by(const config::RunSpec& spec);
+  // A UserError if [privacy] does not protect against clients or the public (observer), or is absent. `method` is who
+  // asks.
+  static TrustedServer declared_by(const std::optional<PrivacyTerms>& terms, const std::string& method);
 
  private:
   TrustedServer() = default;

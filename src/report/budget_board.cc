@@ -86,9 +86,9 @@ void check_same_terms(const std::vector<Event>& events, const std::vector<Event>
 json budget_board(const config::RunSpec& spec, const std::vector<Event>& events, const std::vector<Event>& price,
                   GuaranteeCache& cache) {
   check_same_terms(events, price);
-  const bool by_claim = spec.variant == "paper";
+  const bool by_claim = spec.as_printed();
   const double delta = stated_delta(spec);
-  const std::string observer = spec.privacy ? spec.privacy->observer : "server";
+  const std::string observer = artifacts::declared_observer(spec);
   const auto cost = [&](const Tally& tally) {
     const privacy::Guarantee guarantee = cache(tally, delta);
     return by_claim ? guarantee.claimed : guarantee.proven;

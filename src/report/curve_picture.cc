@@ -72,20 +72,20 @@ class Axis {
   double low_ = 0, high_ = 1;
 };
 
-Colour colour_of(const std::string& family) {
-  if (family == "power") return {0.87, 0.49, 0.13};
-  if (family == "quadratic") return {0.11, 0.56, 0.44};
-  if (family == "piecewise-linear") return {0.49, 0.36, 0.70};
+Colour colour_of(methods::CurveFamily family) {
+  if (family == methods::CurveFamily::kPower) return {0.87, 0.49, 0.13};
+  if (family == methods::CurveFamily::kQuadratic) return {0.11, 0.56, 0.44};
+  if (family == methods::CurveFamily::kPiecewiseLinear) return {0.49, 0.36, 0.70};
   return kDeep;
 }
 
 // "C = 1.2 ε^0.45".
 std::string formula(const methods::ClipCurve& curve) {
-  const std::string x = curve.axis == "epsilon" ? "ε" : "s";
+  const std::string x = curve.axis == methods::CurveAxis::kEpsilon ? "ε" : "s";
   const auto& c = curve.coefficients;
-  if (curve.family == "constant") return fmt::format("C = {:.4g}", c[0]);
-  if (curve.family == "power") return fmt::format("C = {:.4g} {}^{:.3g}", c[0], x, c[1]);
-  if (curve.family == "quadratic") {
+  if (curve.family == methods::CurveFamily::kConstant) return fmt::format("C = {:.4g}", c[0]);
+  if (curve.family == methods::CurveFamily::kPower) return fmt::format("C = {:.4g} {}^{:.3g}", c[0], x, c[1]);
+  if (curve.family == methods::CurveFamily::kQuadratic) {
     return fmt::format("C = {:.4g} {}² {} {:.4g} {} {} {:.4g}", c[0], x, c[1] < 0 ? "−" : "+", std::abs(c[1]), x,
                        c[2] < 0 ? "−" : "+", std::abs(c[2]));
   }
@@ -107,12 +107,12 @@ std::vector<Line> lines_of(const methods::CurveFit& fit) {
   bool found = false;
   for (const methods::FamilyFit& family : fit.families) {
     if (!family.curve) continue;
-    Line line{*family.curve, family.family, *family.curve == fit.chosen};
+    Line line{*family.curve, settings::word(family.family), *family.curve == fit.chosen};
     if (family.r_squared) line.name += fmt::format("   R² {:.3f}", *family.r_squared);
     found = found || line.chosen;
     lines.push_back(std::move(line));
   }
-  if (!found) lines.push_back({fit.chosen, fit.chosen.family, true});
+  if (!found) lines.push_back({fit.chosen, settings::word(fit.chosen.family), true});
   std::stable_partition(lines.begin(), lines.end(), [](const Line& line) { return !line.chosen; });
   return lines;
 }
@@ -167,7 +167,7 @@ class CurvePicture {
     canvas.line(left_, bottom_, right_, bottom_, kQuiet, {.width = 1.0});
     canvas.line(left_, top_, left_, bottom_, kQuiet, {.width = 1.0});
     const std::string budget =
-        summary_.fit.chosen.axis == "epsilon" ? "privacy budget ε" : "signal over noise of a step s";
+        summary_.fit.chosen.axis == methods::CurveAxis::kEpsilon ? "privacy budget ε" : "signal over noise of a step s";
     canvas.text((left_ + right_) / 2.0, bottom_ + 44.0, budget, kText, kInk, Align::kCentre);
     canvas.upright_text(kMargin + 10.0, (top_ + bottom_) / 2.0, "clipping bound C", kText, kInk);
   }

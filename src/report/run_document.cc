@@ -104,7 +104,7 @@ json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spe
 }  // namespace
 
 config::RunSpec spec_of(const artifacts::RunReader& run) {
-  return config::load_run_spec(run.folder() / "config.toml", {}, methods::method_reader());
+  return config::load_run_spec(run.folder() / "config.toml", {});
 }
 
 json run_document(const artifacts::RunReader& run, const std::string& id, GuaranteeCache& cache) {

@@ -143,7 +143,7 @@ json curve_in(const config::RunSpec& spec) {
     value["x"].push_back(x);
     value["y"].push_back(curve(x));
   }
-  if (curve.axis != "epsilon" || !spec.privacy) return value;
+  if (curve.axis != methods::CurveAxis::kEpsilon || !spec.privacy) return value;
   for (int64_t client = 0; client < std::min(spec.data.clients, kListedClients); ++client) {
     const double budget = spec.privacy->budget_of(client);
     value["budgets"].push_back({{"client", client}, {"x", budget}, {"y", curve(budget)}});

@@ -3,9 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "config/load.h"
 #include "data/search.h"
-#include "methods/catalogue.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +14,7 @@ namespace sotto::run {
 namespace {
 
 // Settles which of two datasets it is, so that the run's hash says what it used.
-void take_installed_dataset(config::DataOptions& data) {
+void take_installed_dataset(data::DataOptions& data) {
   const auto installed = [](const std::string& name) { return data::find_dataset(name).has_value(); };
   const auto other = std::find_if(data.otherwise.begin(), data.otherwise.end(), installed);
   if (!installed(data.name) && other != data.otherwise.end()) {
@@ -27,7 +25,17 @@ void take_installed_dataset(config::DataOptions& data) {
   data.otherwise.clear();
 }
 
+fs::path file_of(const ConfigSource& source) {
+  const fs::path path = source.config;
+  if (!fs::exists(path)) fail_user("there is no config {}", source.config);
+  return fs::is_directory(path) ? path / "config.toml" : path;
+}
+
 }  // namespace
+
+std::optional<settings::Section> load_table(const ConfigSource& source, const std::string& table) {
+  return config::load_table(file_of(source), source.overrides, table);
+}
 
 config::RunSpec load_spec(const ConfigSource& source) {
   return load_spec(source, {});
@@ -36,10 +44,7 @@ config::RunSpec load_spec(const ConfigSource& source) {
 config::RunSpec load_spec(const ConfigSource& source, const std::vector<std::string>& more_overrides) {
   std::vector<std::string> overrides = source.overrides;
   overrides.insert(overrides.end(), more_overrides.begin(), more_overrides.end());
-  const fs::path path = source.config;
-  if (!fs::exists(path)) fail_user("there is no config {}", source.config);
-  config::RunSpec spec =
-      config::load_run_spec(fs::is_directory(path) ? path / "config.toml" : path, overrides, methods::method_reader());
+  config::RunSpec spec = config::load_run_spec(file_of(source), overrides);
   take_installed_dataset(spec.data);
   return spec;
 }

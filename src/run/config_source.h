@@ -1,9 +1,10 @@
 // CONFIG and --set: how a command, or a program, names a run's settings.
 #pragma once
 
-#include "config/run_spec.h"
+#include "config/load.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct ConfigSource {
 
 config::RunSpec load_spec(const ConfigSource& source);
 config::RunSpec load_spec(const ConfigSource& source, const std::vector<std::string>& more_overrides);
+
+// A table of the file that speaks of many runs (config/load.h); nothing if it has none.
+std::optional<settings::Section> load_table(const ConfigSource& source, const std::string& table);
 
 // runs/STEM-HASH8: a folder of its own for every distinct setting, so that runs never overwrite each other.
 std::filesystem::path default_run_folder(const ConfigSource& source, const config::RunSpec& spec);

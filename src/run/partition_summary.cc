@@ -12,9 +12,8 @@ constexpr int64_t kShownClients = 200;
 }  // namespace
 
 report::PartitionSummary summarise_partition(const federation::Setup& setup) {
-  const config::DataOptions& options = setup.spec().data;
-  const bool uses_alpha =
-      options.partition == "dirichlet" || options.partition == "quantity" || options.partition == "distribution-2";
+  const data::DataOptions& options = setup.spec().data;
+  const bool uses_alpha = data::find_partition(options.partition).has("alpha");
   return {.title = fmt::format("{}, {}{}", options.name, options.partition,
                                uses_alpha ? fmt::format(" (alpha {})", options.alpha) : ""),
           .counts = data::class_counts(setup.partition(), setup.dataset(), kShownClients),

@@ -92,7 +92,7 @@ json RunBrowser::entry(const std::string& run) {
   json value = {{"id", run},
                 {"name", spec.name},
                 {"method", spec.method},
-                {"variant", spec.variant},
+                {"variant", settings::word(spec.variant)},
                 {"dataset", spec.data.name},
                 {"model", methods::trained_model_name(spec)},
                 {"seed", spec.seed},

@@ -28,7 +28,7 @@ namespace {
 
 std::shared_ptr<models::Model> model(const std::string& name, std::vector<int64_t> shape, int64_t classes) {
   RandomStream init(3, "model-init");
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = name;
   options.hidden = {32};
   return models::make_model(options, {std::move(shape), classes}, init);

@@ -24,7 +24,7 @@ std::vector<fs::path> configs() {
 
 config::RunSpec load(const fs::path& file, std::vector<std::string> overrides, const std::vector<std::string>& more) {
   overrides.insert(overrides.end(), more.begin(), more.end());
-  return config::load_run_spec(file, overrides, methods::method_reader());
+  return config::load_run_spec(file, overrides);
 }
 
 TEST(PaperConfigs, EveryRowOfEveryTableLoads) {

@@ -10,14 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-MethodReader two_methods() {
-  return {.names = {"fedavg", "fedprox"}, .read_options = [](const std::string& name, Section& section) {
-            if (name == "fedprox") section.number("mu", 0.01, kNonNegative);
-          }};
-}
-
 RunSpec parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  return parse_run_spec(text, "run.toml", overrides, two_methods());
+  return parse_run_spec(text, "run.toml", overrides);
 }
 
 std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -33,7 +27,7 @@ TEST(LoadRunSpec, EmptyFileGivesDefaults) {
   const RunSpec spec = parse("");
   EXPECT_EQ(spec.data.name, "fashion-mnist");
   EXPECT_EQ(spec.method, "fedavg");
-  EXPECT_EQ(spec.variant, "sound");
+  EXPECT_EQ(spec.variant, methods::Variant::kSound);
   EXPECT_FALSE(spec.privacy.has_value());
 }
 
@@ -64,7 +58,7 @@ adjacency = "replace"
   EXPECT_EQ(spec.model.hidden, (std::vector<int64_t>{32, 16}));
   EXPECT_EQ(spec.federation.lr, 1.0);
   EXPECT_EQ(spec.method_options, R"({"mu":0.5})");
-  EXPECT_EQ(spec.privacy->adjacency, "replace");
+  EXPECT_EQ(spec.privacy->adjacency, privacy::Adjacency::kReplace);
 }
 
 TEST(LoadRunSpec, UnknownKeyNamesTheNearestAndItsLine) {
@@ -81,6 +75,32 @@ TEST(LoadRunSpec, UnknownSectionAndMethodAreErrors) {
 
 TEST(LoadRunSpec, OptionOfAnotherMethodIsAnError) {
   EXPECT_THAT(error_of("[method]\nname = \"fedavg\"\nmu = 1.0\n"), HasSubstr("method.mu is not a known key"));
+}
+
+TEST(LoadRunSpec, KeysThatTheModelOrPartitionDoesNotHaveAreErrors) {
+  EXPECT_THAT(error_of("[model]\nname = \"cnn\"\npatch = 8\n"), HasSubstr("model.patch does nothing with model 'cnn'"));
+  EXPECT_THAT(error_of("[model]\nname = \"cnn\"\nhidden = [8]\n"), HasSubstr("model.hidden"));
+  EXPECT_THAT(error_of("[model]\nname = \"mlp\"\nnorm = \"batch\"\n"), HasSubstr("model.norm"));
+  EXPECT_THAT(error_of("[data]\nalpha = 0.1\n"), HasSubstr("data.alpha does nothing with partition 'iid'"));
+  EXPECT_THAT(error_of("[data]\npartition = \"dirichlet\"\nrecords_per_client = 5\n"),
+              HasSubstr("data.records_per_client"));
+  parse("[model]\nname = \"vit-tiny\"\npatch = 8\nadapter = 4\n");
+  parse("[data]\npartition = \"distribution-1\"\nclasses_per_client = 3\nprivate_label = 1\n");
+  parse("[data]\nalpha = 0.5\n");  // what is the default anyway harms nobody
+}
+
+TEST(LoadRunSpec, AVariantThatTheMethodDoesNotHaveIsAnError) {
+  EXPECT_THAT(error_of("[method]\nname = \"fedavg\"\nvariant = \"paper\"\n"), HasSubstr("no paper variant"));
+  parse("[method]\nname = \"nbafl\"\nvariant = \"paper\"\n");
+}
+
+TEST(LoadRunSpec, OptionsAreKeptTyped) {
+  const RunSpec spec = parse("[method]\nname = \"fedprox\"\nmu = 0.5\n");
+  EXPECT_TRUE(spec.options.has_value());
+  const RunSpec other = with_method(spec, "fedprox", methods::Variant::kSound, {{"mu", 0.25}});
+  EXPECT_EQ(other.method_options, R"({"mu":0.25})");
+  EXPECT_NE(other.hash(), spec.hash());
+  EXPECT_THROW(with_method(spec, "fedavg", methods::Variant::kSound, {{"mu", 0.25}}), UserError);
 }
 
 struct BadValue {
@@ -125,14 +145,18 @@ TEST(LoadRunSpec, OverridesWinAndAreChecked) {
 }
 
 TEST(RunSpec, TomlRoundTripKeepsTheHash) {
-  const RunSpec spec = parse("name = \"a\"\n[method]\nname = \"fedprox\"\nmu = 0.3\n[data]\nalpha = 0.123456789\n");
+  const RunSpec spec = parse(
+      "name = \"a\"\n[method]\nname = \"fedprox\"\nmu = 0.3\n[data]\npartition = \"dirichlet\"\nalpha = 0.123456789\n");
   const RunSpec again = parse(spec.to_toml());
   EXPECT_EQ(spec.hash(), again.hash());
   EXPECT_EQ(spec.to_json(), again.to_json());
 }
 
-TEST(RunSpec, HashSeesSettingsButNotTheLabel) {
+TEST(RunSpec, HashSeesWhatDeterminesTheResultAndNothingElse) {
   const RunSpec base = parse("");
+  EXPECT_EQ(base.hash(), parse("[record]\nuploads = true\ncheckpoint_every = 5").hash());
+  EXPECT_EQ(base.hash(), parse("[federation]\nstate = \"disk\"").hash());
+  EXPECT_EQ(base.hash(), parse("[sweep]\nseeds = 3\n[fit]\nrepeats = 2").hash());
   EXPECT_EQ(base.hash(), parse("name = \"other\"").hash());
   EXPECT_NE(base.hash(), parse("seed = 2").hash());
   EXPECT_NE(base.hash(), parse("[method]\nname = \"fedprox\"").hash());

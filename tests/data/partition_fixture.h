@@ -41,8 +41,8 @@ inline Dataset labelled(int64_t train, int64_t test, int64_t classes = 10, int64
   return dataset;
 }
 
-inline config::DataOptions options_for(const std::string& partition, int64_t clients) {
-  config::DataOptions options;
+inline data::DataOptions options_for(const std::string& partition, int64_t clients) {
+  data::DataOptions options;
   options.partition = partition;
   options.clients = clients;
   return options;

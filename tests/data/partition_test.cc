@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const config::DataOptions& options, const Dataset& dataset) {
+std::string refusal(const data::DataOptions& options, const Dataset& dataset) {
   try {
     make_partition(options, dataset, 1);
   } catch (const UserError& error) {
@@ -29,7 +29,7 @@ std::string refusal(const config::DataOptions& options, const Dataset& dataset) 
 // Every rule on a dataset it can deal: 10 classes, 2 domains, 8 clients.
 class EveryRule : public ::testing::TestWithParam<std::string> {
  protected:
-  static config::DataOptions options() {
+  static data::DataOptions options() {
     auto options = options_for(GetParam(), 8);
     options.classes_per_client = 4;
     options.records_per_client = 90;

@@ -56,8 +56,8 @@ class Source : public testing::Test {
     write_bytes(data_ / "digits/usps.tar.gz", tar_gz(files));
   }
 
-  static config::DataOptions named(const std::string& name) {
-    config::DataOptions options;
+  static data::DataOptions named(const std::string& name) {
+    data::DataOptions options;
     options.name = name;
     return options;
   }

@@ -186,7 +186,7 @@ TEST_P(WholeCatalogue, UploadsAsBytesGiveTheSameModel) {
 }
 
 std::vector<std::string> method_names() {
-  return methods::method_reader().names;
+  return methods::method_names();
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, WholeCatalogue, ::testing::ValuesIn(method_names()), [](const auto& test) {

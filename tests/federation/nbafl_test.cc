@@ -233,7 +233,7 @@ TEST(Nbafl, TheSoundVariantKeepsEveryClientsOwnBudget) {
 TEST(Nbafl, AClientAbstainsExactlyWhenItsBudgetIsSpent) {
   const auto setup = small_setup(config(""));
   privacy::Ledger ledger;
-  ledger.agree(*setup.spec().privacy, "sound");
+  ledger.agree(*setup.spec().privacy, privacy::HeldTo::kProven);
   privacy::Event earlier = setup.plan_for(2)[0].terms();
   earlier.client = 2;
   earlier.round = 1000;

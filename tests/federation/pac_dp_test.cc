@@ -95,7 +95,7 @@ TEST(SoundAccounting, NeedsTheNoiseOfThePage) {
 // Two records that pull a model in opposite directions: exchanging one for the other moves the clipped sum by 2C.
 TEST(Sensitivity, OfAReplacedRecordIsTwiceTheBound) {
   const auto setup = small_setup(config("\"fixed\"", kReplace));
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = "logistic";
   RandomStream init(1, "model-init");
   const auto model = models::make_model(options, {{6}, 2}, init);
@@ -163,13 +163,13 @@ TEST(PacDp, PaperVariantIsHeldToItsClaimAndTheSummaryTellsBoth) {
 }
 
 TEST(PacDp, TheCurveIsPartOfTheSpecAndNotItsFile) {
-  const auto spec = config::parse_run_spec(config(kCurve, kReplace), "a.toml", {}, methods::method_reader());
+  const auto spec = config::parse_run_spec(config(kCurve, kReplace), "a.toml", {});
   EXPECT_THAT(spec.method_options, HasSubstr("quadratic"));
-  const auto again = config::parse_run_spec(spec.to_toml(), "b.toml", {}, methods::method_reader());
+  const auto again = config::parse_run_spec(spec.to_toml(), "b.toml", {});
   EXPECT_EQ(spec.hash(), again.hash());
   const auto constant =
       config::parse_run_spec(config("\"pac-dp\"\ncurve = { family = \"constant\", coefficients = [0.25] }", kReplace),
-                             "c.toml", {}, methods::method_reader());
+                             "c.toml", {});
   EXPECT_NE(spec.hash(), constant.hash());
 }
 
@@ -219,7 +219,7 @@ TEST(AqcStyle, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
 TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
   const auto spec =
       config::parse_run_spec(config(kCurve, kReplace + "budgets = [0.05, 0.1, 1]\nbudget_shares = [0.6, 0.3, 0.1]\n"),
-                             "a.toml", {}, methods::method_reader());
+                             "a.toml", {});
   std::map<double, int> count;
   for (int64_t client = 0; client < 10000; ++client) ++count[spec.privacy->budget_of(client)];
   EXPECT_NEAR(count[0.05], 6000, 200);
@@ -227,7 +227,7 @@ TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
   EXPECT_NEAR(count[1.0], 1000, 150);
   const auto other = config::parse_run_spec(
       "seed = 2\n" + config(kCurve, kReplace + "budgets = [0.05, 0.1, 1]\nbudget_shares = [0.6, 0.3, 0.1]\n"), "a.toml",
-      {}, methods::method_reader());
+      {});
   int same = 0;
   for (int64_t client = 0; client < 1000; ++client) {
     same += spec.privacy->budget_of(client) == other.privacy->budget_of(client) ? 1 : 0;

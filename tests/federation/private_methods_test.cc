@@ -72,7 +72,7 @@ TEST(LdpFedAvg, ThePlanSaysWhatTheLedgerWillHold) {
 TEST(LdpFedAvg, AClientWhoseBudgetIsSpentAbstains) {
   auto setup = small_setup(config("ldp-fedavg", kLocal));
   privacy::Ledger ledger;
-  ledger.agree(*setup.spec().privacy, "sound");
+  ledger.agree(*setup.spec().privacy, privacy::HeldTo::kProven);
   // Client 2 has already spent half of its budget, in another run on this ledger.
   privacy::Event earlier = setup.plan_for(2)[0].terms();
   earlier.client = 2;

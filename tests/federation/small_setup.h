@@ -49,8 +49,7 @@ inline Setup small_setup(const std::string& toml) {
   dataset.train = blobs(240, 1);
   dataset.test = blobs(90, 2);
   data->task = {{6}, 3};
-  return Setup(config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {},
-                                      methods::method_reader()),
+  return Setup(config::parse_run_spec(toml + "[model]\nname = \"mlp\"\nhidden = [8]\n", "test.toml", {}),
                std::move(data));
 }
 

@@ -26,11 +26,11 @@ Points on(const std::vector<double>& xs, const std::function<double(double)>& f)
   return points;
 }
 
-const FamilyFit& family(const CurveFit& fit, const std::string& name) {
+const FamilyFit& family(const CurveFit& fit, CurveFamily name) {
   for (const FamilyFit& candidate : fit.families) {
     if (candidate.family == name) return candidate;
   }
-  throw std::runtime_error("no family " + name);
+  throw std::runtime_error("no family " + settings::word(name));
 }
 
 double squares(const Points& points, const std::function<double(double)>& f) {
@@ -50,7 +50,7 @@ TEST(BestBound, TiesGoToTheSmallerBound) {
 // 1, 3, 2, 5 is 11/4 + (5.5/5) u + (1/4)(u² - 1.25) = 0.25 x² - 0.15 x + 1.25; it leaves 2.45 of 8.75 squares.
 TEST(CurveFit, QuadraticByHand) {
   const CurveFit fit = fit_curve(kZigzag, kPlain);
-  const FamilyFit& quadratic = family(fit, "quadratic");
+  const FamilyFit& quadratic = family(fit, CurveFamily::kQuadratic);
   EXPECT_THAT(quadratic.curve->coefficients,
               ElementsAre(DoubleNear(0.25, 1e-12), DoubleNear(-0.15, 1e-12), DoubleNear(1.25, 1e-12)));
   EXPECT_NEAR(*quadratic.r_squared, 0.72, 1e-12);
@@ -62,13 +62,13 @@ TEST(CurveFit, QuadraticByHand) {
 // inner point by a third of it.
 TEST(CurveFit, LeaveOneOutByHand) {
   const CurveFit fit = fit_curve(kZigzag, kPlain);
-  EXPECT_NEAR(*family(fit, "quadratic").leave_one_out, std::sqrt((49 + 49 / 9.0 + 49 / 9.0 + 49) / 4), 1e-9);
+  EXPECT_NEAR(*family(fit, CurveFamily::kQuadratic).leave_one_out, std::sqrt((49 + 49 / 9.0 + 49 / 9.0 + 49) / 4), 1e-9);
 }
 
 // Bend at 2: the first point is met, a line through 3, 2, 5 leaves 24/9. Bend at 3: the last point is met, the line
 // 1.5, 2, 2.5 through 1, 3, 2 leaves 1.5.
 TEST(CurveFit, PiecewiseLinearByHand) {
-  const FamilyFit piecewise = family(fit_curve(kZigzag, kPlain), "piecewise-linear");
+  const FamilyFit piecewise = family(fit_curve(kZigzag, kPlain), CurveFamily::kPiecewiseLinear);
   EXPECT_THAT(piecewise.curve->knots, ElementsAre(1, 3, 4));
   EXPECT_THAT(piecewise.curve->values,
               ElementsAre(DoubleNear(1.5, 1e-12), DoubleNear(2.5, 1e-12), DoubleNear(5, 1e-12)));
@@ -76,7 +76,7 @@ TEST(CurveFit, PiecewiseLinearByHand) {
 }
 
 TEST(CurveFit, PowerLawLeavesTheFewestSquaresOfTheBoundItself) {
-  const FamilyFit power = family(fit_curve(kZigzag, kPlain), "power");
+  const FamilyFit power = family(fit_curve(kZigzag, kPlain), CurveFamily::kPower);
   const double a = power.curve->coefficients[0], b = power.curve->coefficients[1];
   const auto left = [&](double factor, double exponent) {
     return squares(kZigzag, [&](double x) { return factor * std::pow(x, exponent); });
@@ -93,64 +93,64 @@ TEST(CurveFit, PowerLawLeavesTheFewestSquaresOfTheBoundItself) {
 TEST(CurveFit, TheTrueFamilyIsRecoveredAndChosen) {
   const std::vector<double> xs = {0.05, 0.1, 0.3, 1, 2, 5};
   const CurveFit power = fit_curve(on(xs, [](double x) { return 3 * std::pow(x, 0.4); }), kPlain);
-  EXPECT_EQ(power.chosen.family, "power");
+  EXPECT_EQ(power.chosen.family, CurveFamily::kPower);
   EXPECT_THAT(power.chosen.coefficients, ElementsAre(DoubleNear(3, 1e-9), DoubleNear(0.4, 1e-9)));
-  EXPECT_NEAR(*family(power, "power").leave_one_out, 0, 1e-9);
-  EXPECT_NEAR(*family(power, "power").r_squared, 1, 1e-12);
+  EXPECT_NEAR(*family(power, CurveFamily::kPower).leave_one_out, 0, 1e-9);
+  EXPECT_NEAR(*family(power, CurveFamily::kPower).r_squared, 1, 1e-12);
 
   const CurveFit falling = fit_curve(on(xs, [](double x) { return 2 / x; }), kPlain);
   EXPECT_THAT(falling.chosen.coefficients, ElementsAre(DoubleNear(2, 1e-9), DoubleNear(-1, 1e-9)));
 
   const CurveFit quadratic = fit_curve(on(xs, [](double x) { return 0.0426 * x * x + 1.29 * x + 1.106; }), kPlain);
-  EXPECT_EQ(quadratic.chosen.family, "quadratic");
+  EXPECT_EQ(quadratic.chosen.family, CurveFamily::kQuadratic);
   EXPECT_THAT(quadratic.chosen.coefficients,
               ElementsAre(DoubleNear(0.0426, 1e-9), DoubleNear(1.29, 1e-9), DoubleNear(1.106, 1e-9)));
 
   const CurveFit bent = fit_curve(on({1, 2, 3, 4, 5, 6}, [](double x) { return 1 + std::min(x, 3.0) * 2; }), kPlain);
-  EXPECT_EQ(bent.chosen.family, "piecewise-linear");
+  EXPECT_EQ(bent.chosen.family, CurveFamily::kPiecewiseLinear);
   EXPECT_THAT(bent.chosen.knots, ElementsAre(1, 3, 6));
 }
 
 TEST(CurveFit, OfEquallyGoodFamiliesTheSimplestIsChosen) {
   // A line through the origin belongs to all three.
   const CurveFit fit = fit_curve(on({1, 2, 3, 5, 8}, [](double x) { return 2 * x; }), kPlain);
-  EXPECT_EQ(fit.chosen.family, "power");
+  EXPECT_EQ(fit.chosen.family, CurveFamily::kPower);
 }
 
 TEST(CurveFit, FewPointsLeaveFamiliesOut) {
   const CurveFit one = fit_curve({{1, 5}}, kPlain);
-  EXPECT_EQ(one.chosen.family, "constant");
+  EXPECT_EQ(one.chosen.family, CurveFamily::kConstant);
   EXPECT_EQ(one.chosen(100), 5);
   for (const FamilyFit& left_out : one.families) {
     EXPECT_FALSE(left_out.curve);
     EXPECT_THAT(left_out.why_not, HasSubstr("points, there is 1"));
   }
   const CurveFit two = fit_curve({{1, 2}, {4, 4}}, kPlain);
-  EXPECT_EQ(two.chosen.family, "power");
+  EXPECT_EQ(two.chosen.family, CurveFamily::kPower);
   EXPECT_NEAR(two.chosen(2), 2 * std::sqrt(2.0), 1e-9);
-  EXPECT_THAT(family(two, "quadratic").why_not, HasSubstr("needs 3 points, there are 2"));
+  EXPECT_THAT(family(two, CurveFamily::kQuadratic).why_not, HasSubstr("needs 3 points, there are 2"));
   const CurveFit three = fit_curve({{1, 2}, {2, 3}, {4, 3}}, kPlain);
-  EXPECT_EQ(three.chosen.family, "power");
-  EXPECT_TRUE(family(three, "quadratic").curve);
-  EXPECT_FALSE(family(three, "quadratic").leave_one_out);
-  EXPECT_THAT(family(three, "quadratic").why_not, HasSubstr("leave none to judge it by"));
+  EXPECT_EQ(three.chosen.family, CurveFamily::kPower);
+  EXPECT_TRUE(family(three, CurveFamily::kQuadratic).curve);
+  EXPECT_FALSE(family(three, CurveFamily::kQuadratic).leave_one_out);
+  EXPECT_THAT(family(three, CurveFamily::kQuadratic).why_not, HasSubstr("leave none to judge it by"));
 }
 
 TEST(CurveFit, EqualBoundsAreAConstant) {
   for (const bool monotone : {false, true}) {
     const CurveFit fit =
-        fit_curve({{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}}, {.axis = "noise", .monotone = monotone, .grain = 1});
-    EXPECT_EQ(fit.chosen.family, "constant");
-    EXPECT_EQ(fit.chosen.axis, "noise");
+        fit_curve({{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}}, {.axis = CurveAxis::kSignalToNoise, .monotone = monotone, .grain = 1});
+    EXPECT_EQ(fit.chosen.family, CurveFamily::kConstant);
+    EXPECT_EQ(fit.chosen.axis, CurveAxis::kSignalToNoise);
     EXPECT_TRUE(fit.dropped.empty());
-    EXPECT_FALSE(family(fit, "power").r_squared);
+    EXPECT_FALSE(family(fit, CurveFamily::kPower).r_squared);
   }
 }
 
 TEST(CurveFit, IsotonicByHand) {
   // 4 and 1 fall and are pooled to their geometric mean.
   const CurveFit fit = fit_curve({{1, 1}, {2, 4}, {4, 1}, {8, 16}}, {.outliers = false, .monotone = true});
-  EXPECT_EQ(fit.chosen.family, "isotonic");
+  EXPECT_EQ(fit.chosen.family, CurveFamily::kIsotonic);
   EXPECT_THAT(fit.chosen.knots, ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(fit.chosen.values, ElementsAre(1, DoubleNear(2, 1e-12), DoubleNear(2, 1e-12), 16));
   EXPECT_NEAR(fit.chosen(3), 2, 1e-12);

@@ -19,7 +19,7 @@ using Shares = std::vector<privacy::LayerShare>;
 LayerRule rule(const std::string& bounds) {
   LayerRule rule;
   rule.joint = false;
-  rule.bounds = bounds;
+  rule.bounds = settings::from_word<LayerBounds>(bounds);
   return rule;
 }
 

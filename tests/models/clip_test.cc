@@ -252,7 +252,7 @@ TEST(Clip, ImageFeaturesAreCachedByFile) {
   for (const ClipShape& shape : {small_vit(), small_resnet()}) {
     const fs::path file = home / "clip.pt";
     write_state_dict(file, make(shape).weights());
-    config::DataOptions options = write_dataset(home / "shades.safetensors", dark_and_bright(12, 4));
+    data::DataOptions options = write_dataset(home / "shades.safetensors", dark_and_bright(12, 4));
     options.features = file.string();
     const Features first = load_features(options, 1), again = load_features(options, 1);
     EXPECT_FALSE(first.was_cached);

@@ -13,7 +13,7 @@
 namespace sotto::models {
 namespace {
 
-void pretrain_backbone(const config::DataOptions& data, uint64_t seed = 1) {
+void pretrain_backbone(const data::DataOptions& data, uint64_t seed = 1) {
   PretrainOptions options;
   options.name = "backbone";
   options.model = named("mlp");

@@ -71,7 +71,7 @@ void expect_right_slopes(Model& model, const at::Tensor& x, const at::Tensor& y)
 
 using Check = void (*)(Model& model, const at::Tensor& x, const at::Tensor& y);
 
-void check_images(const config::ModelOptions& options, int64_t channels, int64_t size,
+void check_images(const models::ModelOptions& options, int64_t channels, int64_t size,
                   Check check = expect_right_gradients) {
   SCOPED_TRACE(options.name);
   const auto model = make(options, image_task(channels, size, 3));
@@ -95,7 +95,7 @@ TEST(Gradients, ConvNets) {
 TEST(Gradients, ResNetWithEitherNorm) {
   auto options = named("resnet18");
   check_images(options, 1, 8, expect_right_slopes);
-  options.norm = "batch";
+  options.norm = models::Normalisation::kBatch;
   check_images(options, 1, 8, expect_right_slopes);
 }
 

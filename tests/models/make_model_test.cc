@@ -61,7 +61,7 @@ TEST(MakeModel, EveryModelHasTheShapesAndSizeItShould) {
 
 TEST(MakeModel, OtherImageSizesAndShapesFit) {
   const at::NoGradGuard no_grad;
-  const auto run = [](const config::ModelOptions& options, std::vector<int64_t> shape) {
+  const auto run = [](const models::ModelOptions& options, std::vector<int64_t> shape) {
     const auto model = make(options, {shape, 5});
     model->eval();
     shape.insert(shape.begin(), 1);
@@ -107,7 +107,7 @@ TEST(MakeModel, SameStreamSameModelWhateverTheGlobalGenerator) {
 
 TEST(MakeModel, ResNetsCarryTorchvisionsNames) {
   auto options = named("resnet50");
-  options.norm = "batch";
+  options.norm = models::Normalisation::kBatch;
   const auto state = make(options, image_task(3, 32))->state();
   for (const char* name : {"conv1.weight", "bn1.running_var", "layer1.0.downsample.0.weight",
                            "layer1.0.downsample.1.bias", "layer3.5.conv2.weight", "layer4.2.bn3.weight", "fc.bias"})
@@ -129,11 +129,10 @@ TEST(MakeModel, RefusesTasksItCannotFit) {
 
 TEST(MakeModel, RefusesOptionsThatMakeNoSense) {
   const auto change = [](const char* name, auto edit) {
-    config::ModelOptions options = named(name);
+    models::ModelOptions options = named(name);
     edit(options);
     make(options, image_task(3, 32));
   };
-  EXPECT_USER_ERROR(change("resnet18", [](auto& o) { o.norm = "layer"; }), "group or batch");
   EXPECT_USER_ERROR(change("vit-tiny", [](auto& o) { o.patch = 5; }), "does not divide");
   EXPECT_USER_ERROR(change("vit-tiny", [](auto& o) { o.patch = 0; }), "does not divide");
   EXPECT_USER_ERROR(change("vit-tiny", [](auto& o) { o.heads = 5; }), "multiple");

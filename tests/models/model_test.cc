@@ -56,7 +56,7 @@ TEST(Model, FrozenParametersGetNoGradient) {
 
 TEST(Model, BuffersAreStateButNotParameters) {
   auto options = named("resnet18");
-  options.norm = "batch";
+  options.norm = models::Normalisation::kBatch;
   const auto model = make(options, image_task(3, 32));
   EXPECT_EQ(model->buffer_tensors().size(), 40u);
   EXPECT_EQ(model->state().size(), model->shared_parameters().size() + 40u);

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-PretrainOptions quick(const config::DataOptions& data) {
+PretrainOptions quick(const data::DataOptions& data) {
   PretrainOptions options;
   options.name = "shady";
   options.model = named("mlp");

@@ -62,7 +62,7 @@ TEST(TaskData, TextBecomesTokensOfOneLength) {
 TEST(TaskData, TextNeedsAModelThatReads) {
   const TempHome home;
   write_file_atomically(home / "news.csv", std::string_view("label,content\n1,hello\n2,world\n1,hello world\n2,hi\n"));
-  config::DataOptions data;
+  data::DataOptions data;
   data.name = "custom";
   data.path = (home / "news.csv").string();
   install_tokenizer(home);
@@ -74,7 +74,7 @@ TEST(TaskData, TextNeedsAModelThatReads) {
 }
 
 TEST(TaskData, UnknownModelsAndBackbonesAreToldBeforeAnythingIsLoaded) {
-  config::DataOptions data;
+  data::DataOptions data;
   data.name = "no-such-dataset";
   EXPECT_USER_ERROR(load_task_data(data, named("cmm"), 1), "unknown model 'cmm'");
   data.features = "no-such-backbone";

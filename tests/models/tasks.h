@@ -16,20 +16,20 @@ inline Task token_task(int64_t length, int64_t classes = 4) {
   return {{length}, classes, true};
 }
 
-inline config::ModelOptions named(const std::string& name) {
-  config::ModelOptions options;
+inline models::ModelOptions named(const std::string& name) {
+  models::ModelOptions options;
   options.name = name;
   return options;
 }
 
-inline std::shared_ptr<Model> make(const config::ModelOptions& options, const Task& task, uint64_t seed = 1) {
+inline std::shared_ptr<Model> make(const models::ModelOptions& options, const Task& task, uint64_t seed = 1) {
   RandomStream init(seed, "test-init");
   return make_model(options, task, init);
 }
 
 // A ViT small enough for finite differences.
-inline config::ModelOptions small_vit() {
-  config::ModelOptions options = named("vit-tiny");
+inline models::ModelOptions small_vit() {
+  models::ModelOptions options = named("vit-tiny");
   options.width = 8;
   options.depth = 2;
   options.heads = 2;
@@ -38,7 +38,7 @@ inline config::ModelOptions small_vit() {
 }
 
 // The named model, at the size above if it is a ViT.
-inline config::ModelOptions small(std::string_view name) {
+inline models::ModelOptions small(std::string_view name) {
   return name == "vit-tiny" ? small_vit() : named(std::string(name));
 }
 

@@ -55,9 +55,9 @@ inline data::Dataset dark_and_bright(int64_t train, int64_t test, int64_t shade 
 }
 
 // Options that load what was written there.
-inline config::DataOptions write_dataset(const std::filesystem::path& file, const data::Dataset& dataset) {
+inline data::DataOptions write_dataset(const std::filesystem::path& file, const data::Dataset& dataset) {
   data::write_feature_file(file, dataset);
-  config::DataOptions options;
+  data::DataOptions options;
   options.name = "custom";
   options.path = file.string();
   return options;

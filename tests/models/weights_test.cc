@@ -42,7 +42,7 @@ TEST(AssignWeights, LongListsAreCut) {
 TEST(LoadWeights, RoundTripThroughAFile) {
   const TempFolder folder;
   auto options = named("resnet18");
-  options.norm = "batch";
+  options.norm = models::Normalisation::kBatch;
   const auto saved = make(options, image_task(3, 32), 1);
   saved->train();
   saved->logits(at::randn({4, 3, 32, 32}));

@@ -19,11 +19,11 @@ Channel channel(const std::string& what, double multiplier = 2.0) {
   return Channel::gaussian(what, kServer, GroupwiseGaussian::calibrated(multiplier, zeros().groups()), kRecordAdded);
 }
 
-config::PrivacyOptions terms(double epsilon) {
-  config::PrivacyOptions options;
+PrivacyTerms terms(double epsilon) {
+  PrivacyTerms options;
   options.epsilon = epsilon;
   options.delta = 1e-5;
-  options.adjacency = "add-remove";
+  options.adjacency = Adjacency::kAddRemove;
   return options;
 }
 
@@ -44,7 +44,7 @@ TEST(Channel, WritesTheRowThatItAnnounces) {
 
 TEST(Channel, AsksBeforeAnythingIsComputed) {
   Ledger ledger;
-  ledger.agree(terms(0.01), "sound");
+  ledger.agree(terms(0.01), HeldTo::kProven);
   bool computed = false;
   EXPECT_THROW(channel("model").release({.ledger = ledger}, [&] { return computed = true, zeros(); }), BudgetSpent);
   EXPECT_FALSE(computed);

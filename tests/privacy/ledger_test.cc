@@ -32,11 +32,11 @@ Event gaussian(int64_t round, int64_t client, double multiplier) {
           .generator = "replay"};
 }
 
-config::PrivacyOptions terms(double epsilon) {
-  config::PrivacyOptions options;
+PrivacyTerms terms(double epsilon) {
+  PrivacyTerms options;
   options.epsilon = epsilon;
   options.delta = 1e-5;
-  options.adjacency = "replace";
+  options.adjacency = Adjacency::kReplace;
   return options;
 }
 
@@ -97,14 +97,14 @@ TEST_F(LedgerFile, KilledWhileItIsMadeItIsWholeOrNotThere) {
     const pid_t child = ::fork();
     if (child == 0) {
       Ledger ledger(file);
-      ledger.agree(terms(1.0), "sound");
+      ledger.agree(terms(1.0), HeldTo::kProven);
       ::pause();
     }
     ::usleep(static_cast<useconds_t>(i) * 200);
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
-    ASSERT_NO_THROW(Ledger(file).agree(terms(1.0), "sound")) << "killed after " << i * 200 << " us";
+    ASSERT_NO_THROW(Ledger(file).agree(terms(1.0), HeldTo::kProven)) << "killed after " << i * 200 << " us";
   }
 }
 
@@ -187,7 +187,7 @@ TEST_F(LedgerFile, TheClockIsNotTrusted) {
 
 TEST(Budget, IsNeverExceeded) {
   Ledger ledger;
-  ledger.agree(terms(1.0), "sound");
+  ledger.agree(terms(1.0), HeldTo::kProven);
   const double multiplier = 10.0;
   int64_t rounds = 0;
   EXPECT_THROW(
@@ -207,9 +207,9 @@ TEST(Budget, IsNeverExceeded) {
 
 TEST(Budget, BelongsToTheClient) {
   Ledger ledger;
-  config::PrivacyOptions options = terms(1.0);
+  PrivacyTerms options = terms(1.0);
   options.budgets = {0.1, 10.0};
-  ledger.agree(options, "sound");
+  ledger.agree(options, HeldTo::kProven);
   EXPECT_THROW(ledger.spend(gaussian(1, 0, 4.0)), BudgetSpent);
   ledger.spend(gaussian(1, 1, 4.0));
   EXPECT_THROW(ledger.spend(gaussian(1, 2, 4.0)), BudgetSpent);
@@ -217,7 +217,7 @@ TEST(Budget, BelongsToTheClient) {
 
 TEST(Budget, AReleaseForEveryoneCountsForEveryone) {
   Ledger ledger;
-  ledger.agree(terms(1.0), "sound");
+  ledger.agree(terms(1.0), HeldTo::kProven);
   ledger.spend(gaussian(1, 3, 6.0));
   const Event everyone = gaussian(1, kEveryone, 6.0);
   ledger.spend(everyone);
@@ -229,14 +229,14 @@ TEST(Budget, SurvivesReopening) {
   const fs::path file = fs::temp_directory_path() / fmt::format("sotto-budget-{}.sqlite", ::getpid());
   {
     Ledger ledger(file);
-    ledger.agree(terms(1.0), "sound");
+    ledger.agree(terms(1.0), HeldTo::kProven);
     ledger.spend(gaussian(1, 0, 4.0));
     ledger.commit();
   }
   {
     Ledger ledger(file);
     EXPECT_THROW(ledger.spend(gaussian(2, 0, 4.0)), BudgetSpent);
-    EXPECT_THROW(ledger.agree(terms(50.0), "sound"), UserError) << "terms cannot be raised behind a client's back";
+    EXPECT_THROW(ledger.agree(terms(50.0), HeldTo::kProven), UserError) << "terms cannot be raised behind a client's back";
   }
   fs::remove(file);
   fs::remove(file.string() + "-wal");
@@ -247,8 +247,8 @@ TEST(Budget, APaperVariantIsHeldToItsOwnClaim) {
   Event loud = gaussian(1, 0, 0.5);
   loud.claim = {.by = kClaimRun, .epsilon = 0.05};
   Ledger sound, paper;
-  sound.agree(terms(1.0), "sound");
-  paper.agree(terms(1.0), "paper");
+  sound.agree(terms(1.0), HeldTo::kProven);
+  paper.agree(terms(1.0), HeldTo::kClaimed);
   EXPECT_THROW(sound.spend(loud), BudgetSpent);
   paper.spend(loud);
   const Guarantee guarantee = paper.tallies("server").at(0).guarantee(1e-5);

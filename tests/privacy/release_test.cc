@@ -90,19 +90,18 @@ TEST(InTheClear, ReleasesTheValuesAndSaysWhyInTheLedger) {
 }
 
 TEST(TrustedServer, MustBeDeclared) {
-  config::RunSpec spec;
-  EXPECT_THROW(TrustedServer::declared_by(spec), UserError);
-  spec.privacy = config::PrivacyOptions{};
-  EXPECT_THROW(TrustedServer::declared_by(spec), UserError);
-  spec.privacy->observer = "clients";
-  TrustedServer::declared_by(spec);
+  std::optional<PrivacyTerms> terms;
+  EXPECT_THROW(TrustedServer::declared_by(terms, "a test"), UserError);
+  terms.emplace();
+  EXPECT_THROW(TrustedServer::declared_by(terms, "a test"), UserError);
+  terms->observer = Observer::kClients;
+  TrustedServer::declared_by(terms, "a test");
 }
 
 TEST(BoundedSum, AddsAndStartsAnew) {
-  config::RunSpec spec;
-  spec.privacy = config::PrivacyOptions{};
-  spec.privacy->observer = "public";
-  const TrustedServer server = TrustedServer::declared_by(spec);
+  PrivacyTerms terms;
+  terms.observer = Observer::kPublic;
+  const TrustedServer server = TrustedServer::declared_by(terms, "a test");
   const Neighbours clients{Adjacency::kAddRemove, Unit::kClient};
   Ledger ledger;
   BoundedSum sum({{"x", at::full({2}, 9.0)}}, {{"g", 1, 2, 10.0}});

@@ -53,7 +53,7 @@ TEST(CurvePicture, TheChosenLineIsTheHeaviest) {
   const auto orange = [](const at::Tensor& picture) { return pixels(picture, 222, 125, 33); };
   CurveSummary curve = summary(kPoints, {.outliers = false});
   for (const auto& family : curve.fit.families) {
-    if (family.family == "power") curve.fit.chosen = *family.curve;
+    if (family.family == methods::CurveFamily::kPower) curve.fit.chosen = *family.curve;
   }
   const int64_t chosen = orange(draw(curve));
   curve.fit.chosen = methods::ClipCurve{};
@@ -66,7 +66,7 @@ TEST(CurvePicture, FewPointsAndNarrowRangesAreDrawn) {
   one.bounds = {1};
   one.accuracy = {{0.5}};
   EXPECT_GT(pixels(draw(one), 23, 69, 115), 1000);  // the constant
-  EXPECT_GT(draw(summary({{1, 1}, {2, 3}}, {.axis = "noise"})).numel(), 0);
+  EXPECT_GT(draw(summary({{1, 1}, {2, 3}}, {.axis = methods::CurveAxis::kSignalToNoise})).numel(), 0);
   EXPECT_GT(draw(summary(kPoints, {.monotone = true})).numel(), 0);
 }
 

@@ -174,7 +174,7 @@ TEST(BudgetBoard, HoldsAPapersVariantToItsClaim) {
   Event event = gaussian(1, 0, 0.5);
   event.claim = {.by = privacy::kClaimEach, .epsilon = 0.1};
   config::RunSpec spec = spec_with(1, {1.0});
-  spec.variant = "paper";
+  spec.variant = methods::Variant::kPaper;
   GuaranteeCache cache;
   EXPECT_EQ(budget_board(spec, {event}, {event}, cache)[0]["rounds"], 9);
 }

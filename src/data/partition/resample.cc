@@ -28,7 +28,7 @@ struct Pool {
 
 class ResamplePartition : public Partition {
  public:
-  ResamplePartition(const config::DataOptions& options, const Dataset& dataset, Pool train, Pool test,
+  ResamplePartition(const DataOptions& options, const Dataset& dataset, Pool train, Pool test,
                     bool test_in_train, const ClientSplit& split, uint64_t seed)
       : clients_(options.clients),
         seed_(seed),
@@ -41,6 +41,7 @@ class ResamplePartition : public Partition {
 
   int64_t clients() const override { return clients_; }
 
+  bool all_equal() const override { return true; }
   Shard shard(int64_t client) const override {
     SOTTO_INVARIANT(client >= 0 && client < clients_);
     const auto key = static_cast<uint64_t>(client);
@@ -72,7 +73,7 @@ class ResamplePartition : public Partition {
 
 }  // namespace
 
-std::unique_ptr<Partition> make_resample(const config::DataOptions& options, const Dataset& dataset,
+std::unique_ptr<Partition> make_resample(const DataOptions& options, const Dataset& dataset,
                                          const Labels& train, const ClientSplit& split, uint64_t seed) {
   if (options.records_per_client < 1) {
     fail_user("data.records_per_client is {}: it must be at least 1", options.records_per_client);

@@ -4,7 +4,7 @@
 // found by the caller.
 #pragma once
 
-#include "config/run_spec.h"
+#include "data/options.h"
 #include "data/dataset.h"
 #include "data/partition/groups.h"
 #include "data/partition/labels.h"
@@ -15,7 +15,7 @@
 namespace sotto::data::partitioning {
 
 struct Request {
-  const config::DataOptions& options;
+  const DataOptions& options;
   const Dataset& dataset;
   const Labels& train;
   uint64_t seed;

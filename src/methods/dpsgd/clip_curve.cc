@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "config/section.h"
+#include "settings/section.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 bool has_knots(const ClipCurve& curve) {
-  return curve.family == "piecewise-linear" || curve.family == "isotonic";
+  return curve.family == CurveFamily::kPiecewiseLinear || curve.family == CurveFamily::kIsotonic;
 }
 
 double quadratic(const std::vector<double>& c, double x) {
@@ -42,14 +42,15 @@ double between_knots(const ClipCurve& curve, double x) {
   const auto i = static_cast<size_t>(above - curve.knots.begin());
   const double x0 = curve.knots[i - 1], x1 = curve.knots[i];
   const double y0 = curve.values[i - 1], y1 = curve.values[i];
-  if (curve.family == "piecewise-linear" || y0 == y1) return on_line(x0, y0, x1, y1, x);
+  if (curve.family == CurveFamily::kPiecewiseLinear || y0 == y1) return on_line(x0, y0, x1, y1, x);
   return std::exp(on_line(std::log(x0), std::log(y0), std::log(x1), std::log(y1), std::log(x)));
 }
 
 void check_answer(const ClipCurve& curve, double x, const std::string& where) {
   const double bound = curve(x);
   if (!(bound > 0) || !std::isfinite(bound)) {
-    fail_user("{}: the bound is {} at {} = {}; narrow low and high, or give a positive least", where, bound, curve.axis,
+    fail_user("{}: the bound is {} at {} = {}; narrow low and high, or give a positive least", where, bound,
+              settings::word(curve.axis),
               x);
   }
 }
@@ -61,29 +62,29 @@ void check_answers(const ClipCurve& curve, const std::string& where) {
   }
   check_answer(curve, curve.low, where);
   check_answer(curve, curve.high, where);
-  if (curve.family != "quadratic") return;
+  if (curve.family != CurveFamily::kQuadratic) return;
   const double turn = vertex(curve.coefficients);
   if (turn > curve.low && turn < curve.high) check_answer(curve, turn, where);
 }
 
-void read_range(config::Section& section, ClipCurve& curve) {
-  curve.low = section.required_number("low", config::kNonNegative, "0.1");
-  curve.high = section.required_number("high", config::kPositive, "1.0");
+void read_range(settings::Section& section, ClipCurve& curve) {
+  curve.low = section.required_number("low", settings::kNonNegative, "0.1");
+  curve.high = section.required_number("high", settings::kPositive, "1.0");
   if (curve.high <= curve.low) section.fail("high", fmt::format("must be greater than low, {}", curve.low));
 }
 
-void read_coefficients(config::Section& section, ClipCurve& curve, size_t count, const std::string& names) {
+void read_coefficients(settings::Section& section, ClipCurve& curve, size_t count, const std::string& names) {
   curve.coefficients = section.numbers("coefficients", {});
   if (curve.coefficients.size() != count) {
-    section.fail("coefficients", fmt::format("of a {} curve must be {} ({}), not {}", curve.family,
+    section.fail("coefficients", fmt::format("of a {} curve must be {} ({}), not {}", settings::word(curve.family),
                                              count == 1 ? "one number" : fmt::format("{} numbers", count), names,
                                              curve.coefficients.size()));
   }
 }
 
-void read_knots(config::Section& section, ClipCurve& curve) {
-  curve.knots = section.numbers("knots", {}, config::kPositive);
-  curve.values = section.numbers("values", {}, curve.family == "isotonic" ? config::kPositive : config::kAny);
+void read_knots(settings::Section& section, ClipCurve& curve) {
+  curve.knots = section.numbers("knots", {}, settings::kPositive);
+  curve.values = section.numbers("values", {}, curve.family == CurveFamily::kIsotonic ? settings::kPositive : settings::kAny);
   if (curve.knots.size() < 2) section.fail("knots", "must be at least two numbers");
   if (!std::is_sorted(curve.knots.begin(), curve.knots.end(), std::less_equal<>())) {
     section.fail("knots", "must rise from one to the next");
@@ -91,7 +92,7 @@ void read_knots(config::Section& section, ClipCurve& curve) {
   if (curve.values.size() != curve.knots.size()) {
     section.fail("values", fmt::format("has {} numbers for {} knots", curve.values.size(), curve.knots.size()));
   }
-  if (curve.family == "isotonic" && !std::is_sorted(curve.values.begin(), curve.values.end())) {
+  if (curve.family == CurveFamily::kIsotonic && !std::is_sorted(curve.values.begin(), curve.values.end())) {
     section.fail("values", "of an isotonic curve must not fall");
   }
   curve.low = curve.knots.front();
@@ -105,10 +106,10 @@ struct BuiltIn {
 
 const std::vector<BuiltIn>& built_ins() {
   static const std::vector<BuiltIn> curves = [] {
-    ClipCurve mnist{.family = "quadratic", .coefficients = {-5.5235, 12.0719, 1.4004}, .knots = {}, .values = {}};
+    ClipCurve mnist{.family = CurveFamily::kQuadratic, .coefficients = {-5.5235, 12.0719, 1.4004}, .knots = {}, .values = {}};
     mnist.low = 0.05;
     mnist.high = vertex(mnist.coefficients);
-    ClipCurve cifar{.family = "quadratic", .coefficients = {0.0426, 1.29, 1.106}, .knots = {}, .values = {}};
+    ClipCurve cifar{.family = CurveFamily::kQuadratic, .coefficients = {0.0426, 1.29, 1.106}, .knots = {}, .values = {}};
     cifar.low = 0.5;
     cifar.high = 5.0;
     return std::vector<BuiltIn>{{"paper-mnist", mnist}, {"paper-cifar10", cifar}};
@@ -130,25 +131,25 @@ double ClipCurve::operator()(double x) const {
   double bound = 0;
   if (has_knots(*this)) {
     bound = between_knots(*this, x);
-  } else if (family == "constant") {
+  } else if (family == CurveFamily::kConstant) {
     bound = coefficients[0];
   } else {
     x = std::clamp(x, low, high);
-    bound = family == "quadratic" ? quadratic(coefficients, x) : coefficients[0] * std::pow(x, coefficients[1]);
+    bound = family == CurveFamily::kQuadratic ? quadratic(coefficients, x) : coefficients[0] * std::pow(x, coefficients[1]);
   }
   if (least > 0) bound = std::max(bound, least);
   return most > 0 ? std::min(bound, most) : bound;
 }
 
 json to_json(const ClipCurve& curve) {
-  json value = {{"axis", curve.axis}, {"family", curve.family}};
+  json value = {{"axis", settings::word(curve.axis)}, {"family", settings::word(curve.family)}};
   if (has_knots(curve)) {
     value["knots"] = curve.knots;
     value["values"] = curve.values;
   } else {
     value["coefficients"] = curve.coefficients;
   }
-  if (curve.family == "quadratic" || curve.family == "power") {
+  if (curve.family == CurveFamily::kQuadratic || curve.family == CurveFamily::kPower) {
     value["low"] = curve.low;
     value["high"] = curve.high;
   }
@@ -162,23 +163,23 @@ ClipCurve clip_curve_from(const json& value, const std::string& where) {
     fail_user("{}: a curve is a table such as {{family = \"constant\", coefficients = [1.0]}}, not {}", where,
               value.dump());
   }
-  config::Section section(value, "", std::make_shared<config::Source>(config::Source{.file = where, .line = {}}));
+  settings::Section section(value, "", std::make_shared<settings::Source>(settings::Source{.file = where, .line = {}}));
   ClipCurve curve;
-  curve.axis = section.one_of("axis", curve.axis, {"epsilon", "noise"});
-  curve.family = section.required_one_of("family", {"constant", "quadratic", "power", "piecewise-linear", "isotonic"});
-  if (curve.family == "constant") {
+  curve.axis = section.choice("axis", curve.axis);
+  curve.family = section.required_choice<CurveFamily>("family");
+  if (curve.family == CurveFamily::kConstant) {
     read_coefficients(section, curve, 1, "the bound");
-  } else if (curve.family == "quadratic") {
+  } else if (curve.family == CurveFamily::kQuadratic) {
     read_coefficients(section, curve, 3, "α, β, γ of αx²+βx+γ");
     read_range(section, curve);
-  } else if (curve.family == "power") {
+  } else if (curve.family == CurveFamily::kPower) {
     read_coefficients(section, curve, 2, "a, b of a·x^b");
     read_range(section, curve);
   } else {
     read_knots(section, curve);
   }
-  curve.least = section.number("least", curve.least, config::kNonNegative);
-  curve.most = section.number("most", curve.most, config::kNonNegative);
+  curve.least = section.number("least", curve.least, settings::kNonNegative);
+  curve.most = section.number("most", curve.most, settings::kNonNegative);
   if (curve.most > 0 && curve.most < curve.least) section.fail("most", fmt::format("is below least, {}", curve.least));
   section.finish();
   check_answers(curve, where);

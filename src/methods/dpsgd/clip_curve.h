@@ -4,16 +4,37 @@
 // public settings alone. It is never extrapolated: outside the fitted range it keeps its value at the nearer end.
 #pragma once
 
+#include "settings/choice.h"
+
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace sotto::methods {
 
+enum class CurveAxis {
+  kEpsilon,
+  kSignalToNoise  // of one step: larger = less noise; the word is "noise"
+};
+constexpr auto choices(CurveAxis) {
+  return std::to_array<settings::Choice<CurveAxis>>(
+      {{CurveAxis::kEpsilon, "epsilon"}, {CurveAxis::kSignalToNoise, "noise"}});
+}
+
+enum class CurveFamily { kConstant, kQuadratic, kPower, kPiecewiseLinear, kIsotonic };
+constexpr auto choices(CurveFamily) {
+  return std::to_array<settings::Choice<CurveFamily>>({{CurveFamily::kConstant, "constant"},
+                                                       {CurveFamily::kQuadratic, "quadratic"},
+                                                       {CurveFamily::kPower, "power"},
+                                                       {CurveFamily::kPiecewiseLinear, "piecewise-linear"},
+                                                       {CurveFamily::kIsotonic, "isotonic"}});
+}
+
 struct ClipCurve {
-  std::string axis = "epsilon";     // what x is: epsilon, or noise (signal over noise of one step: larger = less noise)
-  std::string family = "constant";  // constant, quadratic, power, piecewise-linear, isotonic
+  CurveAxis axis = CurveAxis::kEpsilon;  // what x is
+  CurveFamily family = CurveFamily::kConstant;
   std::vector<double> coefficients;  // constant: C; quadratic: α β γ of αx²+βx+γ; power: a b of a·x^b
   std::vector<double> knots;         // piecewise-linear, isotonic: x, ascending
   std::vector<double> values;        // the bound at each knot; straight lines between, for isotonic in (ln x, ln C)

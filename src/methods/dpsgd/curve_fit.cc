@@ -21,7 +21,7 @@ struct Fitted {
 };
 
 struct Family {
-  std::string name;
+  CurveFamily name;
   size_t least_points = 0;
   std::function<Fitted(const Points&)> fit;
 };
@@ -82,7 +82,7 @@ double squares_left(const Points& points, const std::function<double(double)>& f
   return sum;
 }
 
-ClipCurve empty_curve(const std::string& family, const Points& points) {
+ClipCurve empty_curve(CurveFamily family, const Points& points) {
   ClipCurve curve;
   curve.family = family;
   curve.low = points.front().x;
@@ -91,7 +91,7 @@ ClipCurve empty_curve(const std::string& family, const Points& points) {
 }
 
 Fitted fit_quadratic(const Points& points) {
-  Fitted fitted{empty_curve("quadratic", points), {}};
+  Fitted fitted{empty_curve(CurveFamily::kQuadratic, points), {}};
   const auto c = least_squares({column(points, [](double) { return 1.0; }), column(points, [](double x) { return x; }),
                                 column(points, [](double x) { return x * x; })},
                                bounds_of(points));
@@ -141,7 +141,7 @@ Fitted fit_power(const Points& points) {
   }
   const double b = 0.5 * (left + right);
   const double a = factor(b) * std::pow(unit, -b);
-  Fitted fitted{empty_curve("power", points), [a, b](double x) { return a * std::pow(x, b); }};
+  Fitted fitted{empty_curve(CurveFamily::kPower, points), [a, b](double x) { return a * std::pow(x, b); }};
   fitted.curve.coefficients = {a, b};
   return fitted;
 }
@@ -160,7 +160,7 @@ Fitted fit_piecewise(const Points& points) {
     const double left = squares_left(points, formula);
     if (!(left < fewest)) continue;
     fewest = left;
-    best = {empty_curve("piecewise-linear", points), formula};
+    best = {empty_curve(CurveFamily::kPiecewiseLinear, points), formula};
     best.curve.knots = {points.front().x, bend, points.back().x};
     best.curve.values = column({points.front(), points[k], points.back()}, formula);
   }
@@ -184,7 +184,7 @@ Fitted fit_isotonic(const Points& points) {
       blocks.pop_back();
     }
   }
-  Fitted fitted{empty_curve("isotonic", points), {}};
+  Fitted fitted{empty_curve(CurveFamily::kIsotonic, points), {}};
   for (const Block& block : blocks) {
     const double bound = block.first == block.last ? points[block.first].bound : std::exp(block.mean());
     for (const size_t i : {block.first, block.last}) {
@@ -199,8 +199,8 @@ Fitted fit_isotonic(const Points& points) {
 
 std::vector<Family> families(bool monotone) {
   std::vector<Family> result = {
-      {"power", 2, fit_power}, {"quadratic", 3, fit_quadratic}, {"piecewise-linear", 3, fit_piecewise}};
-  if (monotone) result.push_back({"isotonic", 2, fit_isotonic});
+      {CurveFamily::kPower, 2, fit_power}, {CurveFamily::kQuadratic, 3, fit_quadratic}, {CurveFamily::kPiecewiseLinear, 3, fit_piecewise}};
+  if (monotone) result.push_back({CurveFamily::kIsotonic, 2, fit_isotonic});
   return result;
 }
 

@@ -19,7 +19,7 @@ struct CurvePoint {
 };
 
 struct FitRules {
-  std::string axis = "epsilon";
+  CurveAxis axis = CurveAxis::kEpsilon;
   bool outliers = true;   // drop points by the inter-quartile rule
   bool monotone = false;  // the bound may not fall as x grows: isotonic regression is chosen
   double least = 0;       // the smallest and largest bound that were tried: the curve stays between them
@@ -29,7 +29,7 @@ struct FitRules {
 
 // One family against the points that were kept.
 struct FamilyFit {
-  std::string family;
+  CurveFamily family = CurveFamily::kConstant;
   std::optional<ClipCurve> curve;       // absent: too few points
   std::optional<double> r_squared;      // 1 - (squares left)/(squares about the mean); absent if all bounds are equal
   std::optional<double> leave_one_out;  // root mean square error at each point of the curve fitted to the others; not

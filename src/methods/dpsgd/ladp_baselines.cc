@@ -9,18 +9,18 @@
 namespace sotto::methods {
 namespace {
 
-NoisyTraining read_quantile(config::Section& section) {
+NoisyTraining read_quantile(settings::Section& section) {
   NoisyTraining o = read_clip_options(section);
   o.quantile = read_quantile_options(section);
   return o;
 }
 
-void read_decay(config::Section& section, NoisyTraining& o) {
+void read_decay(settings::Section& section, NoisyTraining& o) {
   const double decay = section.number("decay", 0.5, {.low = 0, .high = 1, .low_excluded = true});
   o.spending = [=](double x) { return std::pow(decay, -2 * x); };
 }
 
-NoisyModel read_full_dp_as_printed(config::Section& section) {
+NoisyModel read_full_dp_as_printed(settings::Section& section) {
   NoisyModel o = read_noisy_model(section);
   o.constant = classical_constant;
   return o;
@@ -39,7 +39,7 @@ MethodEntry time_varying_dp_style() {
   return noisy_training(
       "time-varying-dp-style", "DP-SGD at the clients; noise decays over a client's participations",
       "after Yuan et al., IEEE TIFS 2023",
-      [](config::Section& section) {
+      [](settings::Section& section) {
         NoisyTraining o = read_clip_options(section);
         read_decay(section, o);
         return o;
@@ -51,7 +51,7 @@ MethodEntry dpa_ldp_style() {
   return noisy_training(
       "dpa-ldp-style", "DP-SGD at the clients; a client spends more of its budget the later it takes part",
       "after Zhang et al., ICASSP 2024",
-      [](config::Section& section) {
+      [](settings::Section& section) {
         NoisyTraining o = read_clip_options(section);
         o.spending = read_growth(section, 1.0);
         return o;
@@ -69,7 +69,7 @@ MethodEntry adap_ldp_style() {
   return noisy_training(
       "adap-ldp-style", "DP-SGD at the clients; the bound follows a private quantile, and noise decays",
       "after Yue et al., IEEE TMC 2025",
-      [](config::Section& section) {
+      [](settings::Section& section) {
         NoisyTraining o = read_quantile(section);
         read_decay(section, o);
         return o;

@@ -6,14 +6,14 @@
 namespace sotto::methods {
 namespace {
 
-NoisyTraining read_sound(config::Section& section) {
+NoisyTraining read_sound(settings::Section& section) {
   NoisyTraining o = read_clip_options(section);
   o.layers = read_layer_rule(section);
   o.spending = read_growth(section, 0.0);
   return o;
 }
 
-NoisyModel read_printed(config::Section& section) {
+NoisyModel read_printed(settings::Section& section) {
   const LayerRule rule = read_layer_rule(section);
   NoisyModel o = read_noisy_model(section);
   o.least_norm = rule.least_norm;

@@ -1,6 +1,5 @@
 #include "methods/dpsgd/layer_chooser.h"
 
-#include "methods/parts/options.h"
 #include "methods/parts/softmax_kl.h"
 
 #include <ATen/ATen.h>
@@ -45,7 +44,7 @@ LayerChooser::LayerChooser(const PublicContext& context, LayerRule rule, LocalTr
 
 bool LayerChooser::choose(const Broadcast& broadcast, const privacy::PrivateState& state, privacy::DescentPlan& plan) {
   global_ = &broadcast.values;
-  if (rule_.bounds == "probe" && probed_round_ != broadcast.round) probe(broadcast.round);
+  if (rule_.bounds == LayerBounds::kProbe && probed_round_ != broadcast.round) probe(broadcast.round);
   const at::Tensor known = find_tensor(state.values(), kEstimates);
   for (size_t i = 0; i < layers_.size(); ++i) {
     double square = 0;

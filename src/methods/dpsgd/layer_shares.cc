@@ -36,8 +36,8 @@ class Deal {
   }
 
   double relative_bound(const LayerFacts& layer) const {
-    if (rule_.bounds == "equal") return 1;
-    return rule_.bounds == "probe" ? layer.need : root(layer.coordinates);
+    if (rule_.bounds == LayerBounds::kEqual) return 1;
+    return rule_.bounds == LayerBounds::kProbe ? layer.need : root(layer.coordinates);
   }
 
   double importance(const LayerFacts& layer) const {
@@ -98,17 +98,17 @@ class Deal {
 
 }  // namespace
 
-LayerRule read_layer_rule(config::Section& section) {
+LayerRule read_layer_rule(settings::Section& section) {
   LayerRule rule;
   rule.layers = section.texts("layers", rule.layers);
   rule.joint = section.one_of("clipping", "joint", {"joint", "layers"}) == "joint";
-  rule.bounds = section.one_of("bounds", rule.bounds, {"size", "equal", "probe"});
-  rule.least_norm = section.number("least_norm", rule.least_norm, config::kNonNegative);
-  rule.least_signal = section.number("least_signal", rule.least_signal, config::kNonNegative);
+  rule.bounds = section.choice("bounds", rule.bounds);
+  rule.least_norm = section.number("least_norm", rule.least_norm, settings::kNonNegative);
+  rule.least_signal = section.number("least_signal", rule.least_signal, settings::kNonNegative);
   rule.estimate = section.boolean("estimate", rule.estimate);
-  rule.kl_least = section.number("kl_least", rule.kl_least, config::kPositive);
-  rule.kl_bound = section.number("kl_bound", rule.kl_bound, config::kPositive);
-  rule.kl_exponent = section.number("kl_exponent", rule.kl_exponent, config::kNonNegative);
+  rule.kl_least = section.number("kl_least", rule.kl_least, settings::kPositive);
+  rule.kl_bound = section.number("kl_bound", rule.kl_bound, settings::kPositive);
+  rule.kl_exponent = section.number("kl_exponent", rule.kl_exponent, settings::kNonNegative);
   if (rule.kl_bound < rule.kl_least) section.fail("kl_bound", "must not be below kl_least");
   return rule;
 }

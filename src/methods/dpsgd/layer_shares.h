@@ -1,22 +1,32 @@
 // How LaDP-FL deals clipping and noise to layers. Everything that it looks at is public.
 #pragma once
 
-#include "config/section.h"
+#include "settings/section.h"
 #include "privacy/dpsgd/noisy_descent.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace sotto::methods {
 
+// How the bound is dealt to layers.
+enum class LayerBounds {
+  kSize,   // C_j ∝ √d_j
+  kEqual,
+  kProbe,  // as the norms of gradients of records that nobody holds
+};
+constexpr auto choices(LayerBounds) {
+  return std::to_array<settings::Choice<LayerBounds>>(
+      {{LayerBounds::kSize, "size"}, {LayerBounds::kEqual, "equal"}, {LayerBounds::kProbe, "probe"}});
+}
+
 struct LayerRule {
   std::vector<std::string> layers = {};  // the beginnings of the names of those that may be trained; none: all
   bool joint =
       true;  // a record's gradient is bounded as a whole, each layer measured by its own bound; or layer by layer
-  // How the bound is dealt: size (C_j ∝ √d_j), equal, or probe (as the norms of gradients of records that nobody
-  // holds).
-  std::string bounds = "size";
+  LayerBounds bounds = LayerBounds::kSize;
   double least_norm = 0;     // R: layers whose weights have a smaller norm in the global model are not trained
   double least_signal = 0;   // nor the loudest ones, until the bound is this part of a round's mean noise or more
   bool estimate = true;      // noise follows the estimates P_j; otherwise it is of least energy
@@ -26,7 +36,7 @@ struct LayerRule {
 };
 
 // Keys layers, clipping, bounds, least_norm, least_signal, estimate, kl_least, kl_bound, kl_exponent.
-LayerRule read_layer_rule(config::Section& section);
+LayerRule read_layer_rule(settings::Section& section);
 
 struct LayerFacts {
   std::string name = {};

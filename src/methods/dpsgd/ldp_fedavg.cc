@@ -6,14 +6,14 @@
 namespace sotto::methods {
 namespace {
 
-NoisyTraining read_ldp_fedavg(config::Section& section) {
+NoisyTraining read_ldp_fedavg(settings::Section& section) {
   NoisyTraining o = read_clip_options(section);
   const privacy::QuantileOptions quantile = read_quantile_options(section);
   if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
   return o;
 }
 
-NoisyTraining read_median(config::Section& section, privacy::QuantileOptions::Tracking tracking) {
+NoisyTraining read_median(settings::Section& section, privacy::QuantileOptions::Tracking tracking) {
   NoisyTraining o = read_clip_options(section);
   o.quantile = read_quantile_options(section);
   o.quantile->tracking = tracking;
@@ -37,7 +37,7 @@ MethodEntry cgm_median_style() {
   return noisy_training(
       "cgm-median-style", "DP-SGD at the clients; the bound follows a private median of gradients' norms, step by step",
       "after Andrew et al., NeurIPS 2021",
-      [](config::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kSteps); },
+      [](settings::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kSteps); },
       PaperVariant::kNone);
 }
 
@@ -45,7 +45,7 @@ MethodEntry aqc_style() {
   return noisy_training(
       "aqc-style", "DP-SGD at the clients; a round's bound is the private median of the last cohort's gradients' norms",
       "after Geyer et al., 2017",
-      [](config::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kHistogram); },
+      [](settings::Section& section) { return read_median(section, privacy::QuantileOptions::Tracking::kHistogram); },
       PaperVariant::kNone);
 }
 

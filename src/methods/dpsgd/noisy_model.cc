@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "methods/parts/averaging.h"
-#include "methods/parts/options.h"
+#include "methods/dpsgd/noisy_training.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/softmax_kl.h"
 #include "methods/parts/trainer_client.h"
@@ -20,9 +20,9 @@ namespace {
 
 constexpr const char* kModel = "model";
 
-void require_plain_descent(const config::RunSpec& spec) {
-  const config::FederationOptions& federation = spec.federation;
-  if (federation.optimizer == "sgd" && federation.momentum == 0 && federation.weight_decay == 0) return;
+void require_plain_descent(const RunSettings& spec) {
+  const FederationOptions& federation = spec.federation;
+  if (federation.plain_descent()) return;
   fail_user(
       "federation: the paper variant of '{}' bounds what a step of plain descent can move; use optimizer = \"sgd\" "
       "without momentum and weight_decay",
@@ -33,7 +33,7 @@ void require_plain_descent(const config::RunSpec& spec) {
 class Planner {
  public:
   Planner(const PublicContext& context, const NoisyModel& options)
-      : spec_(context.spec), options_(options), privacy_(require_privacy(context.spec, "record")) {
+      : spec_(context.spec), options_(options), privacy_(require_privacy(context.spec, privacy::Unit::kRecord)) {
     require_plain_descent(spec_);
   }
 
@@ -64,7 +64,7 @@ class Planner {
 
   privacy::Channel channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const {
     privacy::Channel channel =
-        privacy::Channel::gaussian(kModel, privacy::kServer, mechanism, privacy::neighbours_of(privacy_))
+        privacy::Channel::gaussian(kModel, privacy::kServer, mechanism, privacy_.neighbours())
             .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
             .times(client.participations, "once per participation");
     if (const std::string why = why_unproven(); !why.empty()) channel.unproven(why);
@@ -72,12 +72,12 @@ class Planner {
   }
 
   const NoisyModel& options() const { return options_; }
-  const config::PrivacyOptions& privacy() const { return privacy_; }
+  const privacy::PrivacyTerms& privacy() const { return privacy_; }
 
  private:
-  const config::RunSpec& spec_;
+  const RunSettings& spec_;
   NoisyModel options_;
-  const config::PrivacyOptions& privacy_;
+  const privacy::PrivacyTerms& privacy_;
 };
 
 // A layer before and after training.
@@ -107,7 +107,7 @@ class Client : public TrainerClient {
         privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context.own.epsilon));
     const auto clipped_update = [&] {
       return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound),
-                                 privacy::neighbours_of(planner_.privacy()));
+                                 planner_.privacy().neighbours());
     };
     NamedTensors declared;
     declared.push_back(declared_weight(static_cast<double>(shard.size())));
@@ -224,20 +224,22 @@ double classical_constant(double, double delta) {
   return std::sqrt(2 * std::log(1.25 / delta));
 }
 
-NoisyModel read_noisy_model(config::Section& section) {
+NoisyModel read_noisy_model(settings::Section& section) {
   NoisyModel o;
-  o.batch_clip = section.number("batch_clip", o.batch_clip, config::kPositive);
-  o.reported_norm = section.number("reported_norm", o.reported_norm, config::kNonNegative);
+  o.batch_clip = section.number("batch_clip", o.batch_clip, settings::kPositive);
+  o.reported_norm = section.number("reported_norm", o.reported_norm, settings::kNonNegative);
   return o;
 }
 
 MethodEntry with_noisy_model(MethodEntry sound, NoisyModelReader read) {
-  const auto printed = [](const PublicContext& context) { return context.spec.variant == "paper"; };
-  const auto options = [read](const PublicContext& context) { return options_of(context.spec, read); };
+  const auto printed = [](const PublicContext& context) { return context.spec.as_printed(); };
+  const auto options = [](const PublicContext& context) { return *context.spec.options_of<NoisyTraining>().printed; };
   MethodEntry entry = sound;
-  entry.read_options = [sound, read](config::Section& section) {
-    sound.read_options(section);
-    read(section);
+  entry.variants = {Variant::kSound, Variant::kPaper};
+  entry.read_options = [sound, read](settings::Section& section) {
+    auto both = std::any_cast<NoisyTraining>(sound.read_options(section));
+    both.printed = read(section);
+    return std::any(std::move(both));
   };
   entry.plan = [=](const PublicContext& context, const ClientFacts& client) {
     if (printed(context)) return plan(context, client, options(context));

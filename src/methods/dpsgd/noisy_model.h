@@ -18,9 +18,9 @@ struct NoisyModel {
 };
 
 // Keys batch_clip, reported_norm.
-NoisyModel read_noisy_model(config::Section& section);
+NoisyModel read_noisy_model(settings::Section& section);
 
-using NoisyModelReader = NoisyModel (*)(config::Section&);
+using NoisyModelReader = NoisyModel (*)(settings::Section&);
 
 // Δf as the paper has it: 2ηE·G_c. It counts epochs where every step moves the model.
 double printed_sensitivity(double lr, int64_t epochs, double batch_clip);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "methods/dpsgd/layer_chooser.h"
 #include "methods/parts/averaging.h"
-#include "methods/parts/options.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/trainer_client.h"
 #include "privacy/calibration.h"
@@ -53,8 +52,8 @@ struct Member {
   bool as_printed = false;
 };
 
-Member member_of(const config::RunSpec& spec, NoisyTrainingReader read, PaperVariant paper) {
-  Member member{options_of(spec, read)};
+Member member_of(const RunSettings& spec, PaperVariant paper) {
+  Member member{spec.options_of<NoisyTraining>()};
   if (member.options.spending && member.options.sampling == privacy::Sampling::kPoisson) {
     fail_user("method.batches: '{}' changes its noise from round to round, which needs batches = \"disjoint\"",
               spec.method);
@@ -62,11 +61,7 @@ Member member_of(const config::RunSpec& spec, NoisyTrainingReader read, PaperVar
   if (member.options.layers && spec.federation.weight_decay > 0) {
     fail_user("federation.weight_decay: with '{}' it would move layers that are not trained; set it to 0", spec.method);
   }
-  if (spec.variant != "paper" || paper == PaperVariant::kSameAsSound) return member;
-  if (paper == PaperVariant::kNone) {
-    fail_user("method.variant: '{}' has no paper variant, for no paper prints its formula; set variant = \"sound\"",
-              spec.method);
-  }
+  if (!spec.as_printed() || paper == PaperVariant::kSameAsSound) return member;
   if (member.options.sampling == privacy::Sampling::kPoisson) {
     fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
               spec.method);
@@ -87,7 +82,7 @@ class Planner {
       : context_(context),
         options_(std::move(member.options)),
         as_printed_(member.as_printed),
-        privacy_(require_privacy(context.spec, "record")),
+        privacy_(require_privacy(context.spec, privacy::Unit::kRecord)),
         coordinates_(coordinates) {}
 
   const NoisyTraining& options() const { return options_; }
@@ -102,7 +97,7 @@ class Planner {
     plan.sampling = options_.sampling;
     if (options_.sampling == privacy::Sampling::kPoisson) plan.rate = sampling_rate(context_);
     plan.quantile = options_.quantile;
-    plan.neighbours = privacy::neighbours_of(privacy_);
+    plan.neighbours = privacy_.neighbours();
     if (as_printed_) {
       result.claim = claim_of(client);
       plan.noise_multiplier = result.claim.multiplier / privacy::sum_sensitivity(1.0, plan.neighbours.adjacency);
@@ -146,7 +141,7 @@ class Planner {
   PublicContext context_;
   NoisyTraining options_;
   bool as_printed_;
-  const config::PrivacyOptions& privacy_;
+  const privacy::PrivacyTerms& privacy_;
   int64_t coordinates_;
 };
 
@@ -191,12 +186,12 @@ class Client : public TrainerClient {
  private:
   // Steps of plain descent add their noise up; others do something to it that has no closed form.
   std::optional<double> noise_norm(const privacy::DescentPlan& plan) const {
-    const bool plain = federation_.optimizer == "sgd" && federation_.momentum == 0 && federation_.weight_decay == 0;
+    const bool plain = federation_.plain_descent();
     if (!plain) return std::nullopt;
     return federation_.lr * std::sqrt(static_cast<double>(plan.steps())) * descent_.noise_norm(plan);
   }
 
-  const config::FederationOptions& federation_;
+  const FederationOptions& federation_;
   Planner planner_;
   privacy::NoisyDescent descent_;
   std::optional<LayerChooser> layers_;
@@ -238,38 +233,43 @@ NamedTensors shared_values(const PublicContext& context, const NoisyTraining& op
 
 }  // namespace
 
-std::function<double(double)> read_growth(config::Section& section, double fallback) {
-  const double growth = section.number("growth", fallback, config::kNonNegative);
+std::function<double(double)> read_growth(settings::Section& section, double fallback) {
+  const double growth = section.number("growth", fallback, settings::kNonNegative);
   if (growth == 0) return {};
   return [=](double x) { return std::pow(x, growth); };
 }
 
-void read_common_options(config::Section& section, NoisyTraining& options) {
+void read_common_options(settings::Section& section, NoisyTraining& options) {
   if (section.one_of("batches", "disjoint", {"disjoint", "poisson"}) == "poisson") {
     options.sampling = privacy::Sampling::kPoisson;
   }
   options.weigh_by_noise = section.one_of("weights", "records", {"records", "noise"}) == "noise";
 }
 
-NoisyTraining read_clip_options(config::Section& section) {
+NoisyTraining read_clip_options(settings::Section& section) {
   NoisyTraining options;
-  options.clip = section.number("clip", options.clip, config::kPositive);
+  options.clip = section.number("clip", options.clip, settings::kPositive);
   read_common_options(section, options);
   return options;
 }
 
 MethodEntry noisy_training(std::string name, std::string what, std::string citation, NoisyTrainingReader read,
                            PaperVariant paper) {
-  const auto member = [=](const PublicContext& context) { return member_of(context.spec, read, paper); };
+  const auto member = [=](const PublicContext& context) { return member_of(context.spec, paper); };
   return {
       .name = std::move(name),
       .what = std::move(what),
       .citation = std::move(citation),
-      .read_options = [read](config::Section& section) { read(section); },
+      .family = "dp-sgd",
+          .units = {privacy::Unit::kRecord},
+          .observers = {privacy::Observer::kServer},
+          .variants = paper == PaperVariant::kNone ? std::vector{Variant::kSound}
+                                                   : std::vector{Variant::kSound, Variant::kPaper},
+          .read_options = [read](settings::Section& section) { return std::any(read(section)); },
       .plan = [member](const PublicContext& context,
                        const ClientFacts& client) { return plan(context, client, member(context)); },
-      .personal = [](const config::RunSpec& spec) { return !spec.model.personal.empty(); },
-      .global = [](const config::RunSpec& spec) { return spec.model.personal.empty(); },
+      .personal = [](const RunSettings& spec) { return !spec.model.personal.empty(); },
+      .global = [](const RunSettings& spec) { return spec.model.personal.empty(); },
       .make_client = [member](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
         return std::make_unique<Client>(context, member(context));
       },

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "methods/dpsgd/layer_shares.h"
+#include "methods/dpsgd/noisy_model.h"
 #include "methods/method.h"
 #include "privacy/dpsgd/noisy_descent.h"
 
@@ -32,22 +33,23 @@ struct NoisyTraining {
   // How the budget is dealt to a client's participations: relative shares of Σ 1/z², at 0 … 1 of the way through them.
   std::function<double(double)> spending = {};
   std::optional<LayerRule> layers = {};  // layers have bounds and noise of their own
+  std::optional<NoisyModel> printed = {};  // what variant = "paper" does instead, where that is another method
   bool weigh_by_noise = false;           // clients count by the inverse variance of their noise, not by their records
 };
 
 // Key growth: 1/z² ∝ x^growth; nothing where that is 0.
-std::function<double(double)> read_growth(config::Section& section, double fallback);
+std::function<double(double)> read_growth(settings::Section& section, double fallback);
 
 // Keys batches and weights, which all members have.
-void read_common_options(config::Section& section, NoisyTraining& options);
+void read_common_options(settings::Section& section, NoisyTraining& options);
 // These and clip.
-NoisyTraining read_clip_options(config::Section& section);
+NoisyTraining read_clip_options(settings::Section& section);
 
-using NoisyTrainingReader = NoisyTraining (*)(config::Section&);
+using NoisyTrainingReader = NoisyTraining (*)(settings::Section&);
 
 // What variant = "paper" means.
 enum class PaperVariant {
-  kNone,         // a UserError: no formula is printed
+  kNone,         // there is none: no formula is printed
   kSameAsSound,  // the paper's method is sound as it is
   kPrinted       // PAC-DP's accounting: sensitivity C/B whatever the adjacency, one release per round
 };

@@ -11,7 +11,7 @@ namespace {
 
 // A table as it stands; a text names a built-in curve or a file. Resolved, it is a table: a run does not depend on a
 // file that may change.
-ClipCurve read_curve(config::Section& section) {
+ClipCurve read_curve(settings::Section& section) {
   const nlohmann::json value = section.any("curve");
   if (value.is_null()) {
     section.fail("curve", "has no default; write the curve file that `sotto fit` made, or \"paper-mnist\"");
@@ -22,13 +22,13 @@ ClipCurve read_curve(config::Section& section) {
   return curve;
 }
 
-NoisyTraining read_options(config::Section& section) {
+NoisyTraining read_options(settings::Section& section) {
   NoisyTraining o;
   const ClipCurve curve = read_curve(section);
   const double plateau = section.number("plateau", 0.6, {.low = 0, .high = 1, .high_excluded = true});
   const double least = section.number("least_scale", 0.1, {.low = 0, .high = 1, .low_excluded = true});
   o.bound = [=](const BoundQuestion& question) {
-    const double position = curve.axis == "noise" ? question.signal_to_noise : question.epsilon;
+    const double position = curve.axis == CurveAxis::kSignalToNoise ? question.signal_to_noise : question.epsilon;
     return curve(position) * clip_schedule(question.round, question.rounds, plateau, least);
   };
   read_common_options(section, o);

@@ -18,11 +18,11 @@ struct Options {
   std::vector<double> shares;   // how often each is drawn; empty = equally often
 };
 
-Options read_own(config::Section& section) {
+Options read_own(settings::Section& section) {
   Options o;
-  o.noise_multiplier = section.number("noise_multiplier", o.noise_multiplier, config::kNonNegative);
-  o.budgets = section.numbers("record_budgets", o.budgets, config::kPositive);
-  o.shares = section.numbers("record_shares", o.shares, config::kPositive);
+  o.noise_multiplier = section.number("noise_multiplier", o.noise_multiplier, settings::kNonNegative);
+  o.budgets = section.numbers("record_budgets", o.budgets, settings::kPositive);
+  o.shares = section.numbers("record_shares", o.shares, settings::kPositive);
   if (!o.shares.empty() && o.shares.size() != o.budgets.size()) {
     section.fail("record_shares", fmt::format("has {} numbers for {} record budgets; give one share per budget",
                                               o.shares.size(), o.budgets.size()));
@@ -43,7 +43,7 @@ std::vector<double> record_budgets(const Options& options, double client_budget)
 
 double noise_multiplier(const Options& options, const PublicContext& context, const privacy::DescentPlan& plan) {
   if (options.noise_multiplier > 0) return options.noise_multiplier;
-  const config::PrivacyOptions& privacy = *context.spec.privacy;
+  const privacy::PrivacyTerms& privacy = *context.spec.privacy;
   const double most =
       privacy.budgets.empty() ? privacy.epsilon : *std::max_element(privacy.budgets.begin(), privacy.budgets.end());
   const auto budgets = record_budgets(options, most);
@@ -72,9 +72,9 @@ void price(const Options& options, const PublicContext& context, const ClientFac
   plan.record_rates = std::move(rates);
 }
 
-NoisyTraining read_options(config::Section& section) {
+NoisyTraining read_options(settings::Section& section) {
   NoisyTraining o;
-  o.clip = section.number("clip", o.clip, config::kPositive);
+  o.clip = section.number("clip", o.clip, settings::kPositive);
   o.sampling = privacy::Sampling::kPoisson;
   o.price = [options = read_own(section)](const PublicContext& context, const ClientFacts& client,
                                           privacy::DescentPlan& plan) { price(options, context, client, plan); };

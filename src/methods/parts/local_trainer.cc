@@ -10,14 +10,14 @@
 namespace sotto::methods {
 namespace {
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const config::FederationOptions& options,
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const FederationOptions& options,
                                                         const at::Tensor& flat) {
   const std::vector<at::Tensor> parameters = {flat};
-  if (options.optimizer == "adam") {
+  if (options.optimizer == Optimizer::kAdam) {
     return std::make_unique<torch::optim::Adam>(
         parameters, torch::optim::AdamOptions(options.lr).weight_decay(options.weight_decay));
   }
-  if (options.optimizer == "adamw") {
+  if (options.optimizer == Optimizer::kAdamW) {
     return std::make_unique<torch::optim::AdamW>(
         parameters, torch::optim::AdamWOptions(options.lr).weight_decay(options.weight_decay));
   }

@@ -1,7 +1,7 @@
 // Plain local training: mini-batch descent on one client's records. The part that most methods share.
 #pragma once
 
-#include "config/run_spec.h"
+#include "methods/run_settings.h"
 #include "data/partition.h"
 #include "methods/method.h"
 #include "models/flat.h"
@@ -50,7 +50,7 @@ class LocalTrainer {
   const NamedTensors& initial_personal() const { return initial_personal_; }
 
  private:
-  const config::FederationOptions& options_;
+  const FederationOptions& options_;
   std::shared_ptr<models::Model> model_;
   models::FlatParameters flat_;
   NamedTensors shared_;

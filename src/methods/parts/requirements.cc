@@ -5,13 +5,14 @@
 
 namespace sotto::methods {
 
-const config::PrivacyOptions& require_privacy(const config::RunSpec& spec, const std::string& unit) {
+const privacy::PrivacyTerms& require_privacy(const RunSettings& spec, privacy::Unit unit) {
+  const std::string wanted = settings::word(unit);
   if (!spec.privacy) {
-    fail_user("method {} needs a [privacy] section: epsilon, delta, adjacency and unit = \"{}\"", spec.method, unit);
+    fail_user("method {} needs a [privacy] section: epsilon, delta, adjacency and unit = \"{}\"", spec.method, wanted);
   }
   if (spec.privacy->unit != unit) {
-    fail_user("method {} protects a {}, not a {}: set privacy.unit = \"{}\"", spec.method, unit, spec.privacy->unit,
-              unit);
+    fail_user("method {} protects a {}, not a {}: set privacy.unit = \"{}\"", spec.method, wanted,
+              settings::word(spec.privacy->unit), wanted);
   }
   return *spec.privacy;
 }

@@ -1,13 +1,13 @@
 // What private methods ask of a config and a model.
 #pragma once
 
-#include "config/run_spec.h"
+#include "methods/run_settings.h"
 #include "models/model.h"
 
 namespace sotto::methods {
 
 // The [privacy] section, whose unit must be `unit`; a UserError that says what to write otherwise.
-const config::PrivacyOptions& require_privacy(const config::RunSpec& spec, const std::string& unit);
+const privacy::PrivacyTerms& require_privacy(const RunSettings& spec, privacy::Unit unit);
 
 // A model that keeps statistics of its batches (BatchNorm in training) would leak them: a UserError with a hint.
 void require_no_batch_statistics(const models::Model& model);

@@ -5,36 +5,36 @@
 namespace sotto::methods {
 namespace {
 
-PromptOptions read_dp_fpl(config::Section& section) {
+PromptOptions read_dp_fpl(settings::Section& section) {
   PromptOptions o = read_prompt_options(section);
-  o.shape.rank = section.integer("rank", o.shape.rank, config::kNonNegative);
+  o.shape.rank = section.integer("rank", o.shape.rank, settings::kNonNegative);
   o.shape.residual = section.boolean("residual", o.shape.residual);
   o.shape.local = o.shape.rank == 0 ? LocalPrompt::kWhole : LocalPrompt::kFactored;
   return o;
 }
 
-PromptOptions read_promptfl(config::Section& section) {
+PromptOptions read_promptfl(settings::Section& section) {
   return read_prompt_options(section);
 }
 
-PromptOptions read_fedotp(config::Section& section) {
+PromptOptions read_fedotp(settings::Section& section) {
   PromptOptions o = read_prompt_options(section);
   TransportOptions& transport = o.shape.transport;
   o.shape.local = LocalPrompt::kAligned;
-  transport.entropy = section.number("entropy", transport.entropy, config::kPositive);
+  transport.entropy = section.number("entropy", transport.entropy, settings::kPositive);
   transport.mass = section.number("mass", transport.mass, {.low = 0.0, .high = 1.0, .low_excluded = true});
-  transport.iterations = section.integer("iterations", transport.iterations, config::at_least(1));
-  transport.threshold = section.number("threshold", transport.threshold, config::kPositive);
+  transport.iterations = section.integer("iterations", transport.iterations, settings::at_least(1));
+  transport.threshold = section.number("threshold", transport.threshold, settings::kPositive);
   return o;
 }
 
-PromptOptions read_fedpgp(config::Section& section) {
+PromptOptions read_fedpgp(settings::Section& section) {
   PromptOptions o = read_prompt_options(section);
   o.shape.local = LocalPrompt::kFactors;
-  o.shape.rank = section.integer("rank", o.shape.rank, config::at_least(1));
-  o.shape.contrast = section.number("contrast", 1.0, config::kNonNegative);
+  o.shape.rank = section.integer("rank", o.shape.rank, settings::at_least(1));
+  o.shape.contrast = section.number("contrast", 1.0, settings::kNonNegative);
   o.shape.contrast_temperature =
-      section.number("contrast_temperature", o.shape.contrast_temperature, config::kPositive);
+      section.number("contrast_temperature", o.shape.contrast_temperature, settings::kPositive);
   return o;
 }
 

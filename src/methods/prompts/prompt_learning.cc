@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "methods/parts/averaging.h"
-#include "methods/parts/options.h"
 #include "methods/parts/requirements.h"
 #include "privacy/calibration.h"
 #include "privacy/dpsgd/noisy_steps.h"
@@ -42,8 +41,8 @@ struct Terms {
   privacy::Adjacency bounded_under() const { return as_printed ? privacy::Adjacency::kReplace : neighbours.adjacency; }
 };
 
-void require_plain_descent(const config::FederationOptions& federation) {
-  if (federation.optimizer != "sgd" || federation.momentum != 0 || federation.weight_decay != 0) {
+void require_plain_descent(const FederationOptions& federation) {
+  if (!federation.plain_descent()) {
     fail_user(
         "prompts are learnt by plain descent: leave federation.optimizer, momentum and weight_decay at their "
         "defaults");
@@ -51,8 +50,8 @@ void require_plain_descent(const config::FederationOptions& federation) {
 }
 
 Terms terms_of(const PublicContext& context, PromptReader read) {
-  const config::RunSpec& spec = context.spec;
-  Terms terms{.options = options_of(spec, read)};
+  const RunSettings& spec = context.spec;
+  Terms terms{.options = spec.options_of<PromptOptions>()};
   require_plain_descent(spec.federation);
   if (context.facts.kind != data::Kind::kFeatures) {
     fail_user(
@@ -61,12 +60,12 @@ Terms terms_of(const PublicContext& context, PromptReader read) {
   }
   terms.global_lr = terms.options.global_lr > 0 ? terms.options.global_lr : spec.federation.lr;
   terms.everyone = expected_cohort(spec) == spec.data.clients;
-  if (spec.variant == "paper") require_privacy(spec, "record");
+  if (spec.as_printed()) require_privacy(spec, privacy::Unit::kRecord);
   if (!spec.privacy || terms.options.in_the_clear) return terms;
-  const config::PrivacyOptions& privacy = require_privacy(spec, "record");
-  terms.neighbours = privacy::neighbours_of(privacy);
+  const privacy::PrivacyTerms& privacy = require_privacy(spec, privacy::Unit::kRecord);
+  terms.neighbours = privacy.neighbours();
   terms.noise = privacy.trusts_server() ? Noise::kServerToo : Noise::kClients;
-  terms.as_printed = spec.variant == "paper";
+  terms.as_printed = spec.as_printed();
   if (terms.as_printed && terms.options.sampling == privacy::Sampling::kPoisson) {
     fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
               spec.method);
@@ -183,8 +182,8 @@ privacy::Channel steps_channel(const Terms& terms, const privacy::NoisySteps& st
   return channel;
 }
 
-privacy::Channel gradient_channel(const config::RunSpec& spec, const ClientFacts& client) {
-  return privacy::Channel::to_trusted_server(kGlobalGradient, privacy::TrustedServer::declared_by(spec))
+privacy::Channel gradient_channel(const RunSettings& spec, const ClientFacts& client) {
+  return privacy::Channel::to_trusted_server(kGlobalGradient, privacy::TrustedServer::declared_by(spec.privacy, spec.method))
       .times(client.participations, "once per participation");
 }
 
@@ -284,7 +283,7 @@ class Client : public ClientMethod {
 
   privacy::Upload train_in_the_clear(Round& round) {
     RandomStream order = round.context.stream("batch-order");
-    const config::FederationOptions& federation = context_.spec.federation;
+    const FederationOptions& federation = context_.spec.federation;
     const int64_t records = round.shard.size();
     for (int64_t epoch = 0; epoch < federation.local_epochs; ++epoch) {
       const at::Tensor shuffled = at::tensor(order.permutation(records), at::kLong);
@@ -393,7 +392,7 @@ class TrustedServerSide : public ServerMethod {
       : terms_(terms_of(context, read)),
         epsilon_(context.spec.privacy->least_budget()),
         participations_(context.facts.most_participations) {
-    privacy::TrustedServer::declared_by(context.spec);
+    privacy::TrustedServer::declared_by(context.spec.privacy, context.spec.method);
     const PromptLearner learner = learner_of(context, terms_);
     global_ = first_global_prompt(terms_.options, learner, context.spec.seed);
     mechanism_ = server_mechanism(terms_, learner);
@@ -475,14 +474,14 @@ privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast&
 
 }  // namespace
 
-PromptOptions read_prompt_options(config::Section& section) {
+PromptOptions read_prompt_options(settings::Section& section) {
   PromptOptions o;
   o.encoder = section.text("encoder", o.encoder);
-  o.length = section.integer("length", o.length, config::between(1, 64));
+  o.length = section.integer("length", o.length, settings::between(1, 64));
   o.start_as_words = section.one_of("start", "words", {"words", "random"}) == "words";
-  o.clip = section.number("clip", o.clip, config::kPositive);
+  o.clip = section.number("clip", o.clip, settings::kPositive);
   o.clip_at_prompt = section.one_of("clip_at", "text-features", {"text-features", "prompt"}) == "prompt";
-  o.global_lr = section.number("global_lr", o.global_lr, config::kNonNegative);
+  o.global_lr = section.number("global_lr", o.global_lr, settings::kNonNegative);
   if (section.one_of("batches", "disjoint", {"disjoint", "poisson"}) == "poisson") {
     o.sampling = privacy::Sampling::kPoisson;
   }
@@ -509,14 +508,18 @@ MethodEntry prompt_learning(std::string name, std::string what, std::string cita
       .name = std::move(name),
       .what = std::move(what),
       .citation = std::move(citation),
-      .read_options = [read](config::Section& section) { read(section); },
+      .family = "prompts",
+      .units = {privacy::Unit::kRecord},
+      .observers = {privacy::Observer::kServer, privacy::Observer::kClients, privacy::Observer::kPublic},
+      .variants = {Variant::kSound, Variant::kPaper},
+      .read_options = [read](settings::Section& section) { return std::any(read(section)); },
       .example_options = {"encoder=\"tiny\""},
       .uses_model = false,
       .plan = [read](const PublicContext& context, const ClientFacts& client) { return plan(context, client, read); },
       .personal =
-          [read](const config::RunSpec& spec) { return options_of(spec, read).shape.local != LocalPrompt::kNone; },
+          [read](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local != LocalPrompt::kNone; },
       .global =
-          [read](const config::RunSpec& spec) { return options_of(spec, read).shape.local == LocalPrompt::kNone; },
+          [read](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local == LocalPrompt::kNone; },
       .make_client = [read](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
         return std::make_unique<Client>(context, read);
       },

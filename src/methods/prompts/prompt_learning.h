@@ -31,9 +31,9 @@ struct PromptOptions {
 };
 
 // Keys encoder, length, start, clip, clip_at, global_lr, batches and in_the_clear, which all members have.
-PromptOptions read_prompt_options(config::Section& section);
+PromptOptions read_prompt_options(settings::Section& section);
 
-using PromptReader = PromptOptions (*)(config::Section&);
+using PromptReader = PromptOptions (*)(settings::Section&);
 
 // A catalogue entry of the family.
 MethodEntry prompt_learning(std::string name, std::string what, std::string citation, PromptReader read);

@@ -12,7 +12,7 @@ constexpr const char* kHeld = "clients.held";       // bool [clients, C]
 // The encoder learns by contrast alone; the head is fitted to what the encoder gives, and sends nothing back.
 class FedPcl : public Framework {
  public:
-  explicit FedPcl(config::Section& section) : temperature_(section.number("temperature", 0.07, config::kPositive)) {}
+  explicit FedPcl(settings::Section& section) : temperature_(section.number("temperature", 0.07, settings::kPositive)) {}
 
   bool head_is_apart() const override { return true; }
 
@@ -63,7 +63,7 @@ class FedPcl : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_fedpcl(config::Section& section) {
+std::unique_ptr<Framework> make_fedpcl(settings::Section& section) {
   return std::make_unique<FedPcl>(section);
 }
 

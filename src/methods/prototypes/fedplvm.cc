@@ -8,10 +8,10 @@ namespace {
 
 class FedPlvm : public Framework {
  public:
-  explicit FedPlvm(config::Section& section)
-      : temperature_(section.number("temperature", 0.07, config::kPositive)),
+  explicit FedPlvm(settings::Section& section)
+      : temperature_(section.number("temperature", 0.07, settings::kPositive)),
         alpha_(section.number("alpha", 0.25, {.low = 0.0, .high = 1.0, .low_excluded = true})),
-        weight_(section.number("prototype_weight", 0.5, config::kNonNegative)) {}
+        weight_(section.number("prototype_weight", 0.5, settings::kNonNegative)) {}
 
   LocalPrototypes local() const override { return LocalPrototypes::kFinch; }
 
@@ -36,7 +36,7 @@ class FedPlvm : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_fedplvm(config::Section& section) {
+std::unique_ptr<Framework> make_fedplvm(settings::Section& section) {
   return std::make_unique<FedPlvm>(section);
 }
 

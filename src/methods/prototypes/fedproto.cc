@@ -8,8 +8,8 @@ namespace {
 
 class FedProto : public Framework {
  public:
-  explicit FedProto(config::Section& section)
-      : weight_(section.number("prototype_weight", 0.1, config::kNonNegative)) {}
+  explicit FedProto(settings::Section& section)
+      : weight_(section.number("prototype_weight", 0.1, settings::kNonNegative)) {}
 
   at::Tensor loss(const LocalBatch& batch, const NamedTensors& broadcast) const override {
     return at::cross_entropy_loss(batch.logits, batch.labels) +
@@ -28,7 +28,7 @@ class FedProto : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_fedproto(config::Section& section) {
+std::unique_ptr<Framework> make_fedproto(settings::Section& section) {
   return std::make_unique<FedProto>(section);
 }
 

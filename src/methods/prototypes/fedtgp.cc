@@ -12,11 +12,11 @@ namespace {
 
 class FedTgp : public Framework {
  public:
-  explicit FedTgp(config::Section& section)
-      : weight_(section.number("prototype_weight", 1.0, config::kNonNegative)),
-        epochs_(section.integer("server_epochs", 100, config::at_least(1))),
-        lr_(section.number("server_lr", 0.01, config::kPositive)),
-        margin_(section.number("margin", 100.0, config::kNonNegative)) {}
+  explicit FedTgp(settings::Section& section)
+      : weight_(section.number("prototype_weight", 1.0, settings::kNonNegative)),
+        epochs_(section.integer("server_epochs", 100, settings::at_least(1))),
+        lr_(section.number("server_lr", 0.01, settings::kPositive)),
+        margin_(section.number("margin", 100.0, settings::kNonNegative)) {}
 
   at::Tensor loss(const LocalBatch& batch, const NamedTensors& broadcast) const override {
     return at::cross_entropy_loss(batch.logits, batch.labels) +
@@ -65,7 +65,7 @@ class FedTgp : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_fedtgp(config::Section& section) {
+std::unique_ptr<Framework> make_fedtgp(settings::Section& section) {
   return std::make_unique<FedTgp>(section);
 }
 

@@ -10,10 +10,10 @@ constexpr const char* kUnbiased = "unbiased";
 
 class Fpl : public Framework {
  public:
-  explicit Fpl(config::Section& section)
-      : temperature_(section.number("temperature", 0.07, config::kPositive)),
-        contrast_weight_(section.number("contrast_weight", 0.5, config::kNonNegative)),
-        prototype_weight_(section.number("prototype_weight", 0.5, config::kNonNegative)) {}
+  explicit Fpl(settings::Section& section)
+      : temperature_(section.number("temperature", 0.07, settings::kPositive)),
+        contrast_weight_(section.number("contrast_weight", 0.5, settings::kNonNegative)),
+        prototype_weight_(section.number("prototype_weight", 0.5, settings::kNonNegative)) {}
 
   at::Tensor loss(const LocalBatch& batch, const NamedTensors& broadcast) const override {
     const at::Tensor fit = at::cross_entropy_loss(batch.logits, batch.labels);
@@ -39,7 +39,7 @@ class Fpl : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_fpl(config::Section& section) {
+std::unique_ptr<Framework> make_fpl(settings::Section& section) {
   return std::make_unique<Fpl>(section);
 }
 

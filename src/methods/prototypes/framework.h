@@ -52,7 +52,7 @@ class Framework {
 
 inline constexpr const char* kGlobal = "prototypes";
 
-using FrameworkReader = std::unique_ptr<Framework> (*)(config::Section&);
+using FrameworkReader = std::unique_ptr<Framework> (*)(settings::Section&);
 
 // A catalogue entry: the framework with releases and plug-ins.
 MethodEntry prototype_method(std::string name, std::string what, std::string citation, FrameworkReader read);

@@ -5,12 +5,12 @@
 
 namespace sotto::methods {
 
-std::unique_ptr<Framework> make_fedproto(config::Section& section);
-std::unique_ptr<Framework> make_fedpcl(config::Section& section);
-std::unique_ptr<Framework> make_fpl(config::Section& section);
-std::unique_ptr<Framework> make_fedplvm(config::Section& section);
-std::unique_ptr<Framework> make_fedtgp(config::Section& section);
-std::unique_ptr<Framework> make_mpft(config::Section& section);
+std::unique_ptr<Framework> make_fedproto(settings::Section& section);
+std::unique_ptr<Framework> make_fedpcl(settings::Section& section);
+std::unique_ptr<Framework> make_fpl(settings::Section& section);
+std::unique_ptr<Framework> make_fedplvm(settings::Section& section);
+std::unique_ptr<Framework> make_fedtgp(settings::Section& section);
+std::unique_ptr<Framework> make_mpft(settings::Section& section);
 
 MethodEntry fedproto();
 MethodEntry fedpcl();

@@ -20,11 +20,11 @@ at::Tensor teach(const std::vector<at::Tensor>& w, const at::Tensor& x) {
 
 class Mpft : public Framework {
  public:
-  explicit Mpft(config::Section& section)
-      : temperature_(section.number("distill_temperature", 4.0, config::kPositive)),
-        weight_(section.number("distill_weight", 0.3, config::kNonNegative)),
-        epochs_(section.integer("server_epochs", 20, config::at_least(1))),
-        lr_(section.number("server_lr", 0.001, config::kPositive)) {}
+  explicit Mpft(settings::Section& section)
+      : temperature_(section.number("distill_temperature", 4.0, settings::kPositive)),
+        weight_(section.number("distill_weight", 0.3, settings::kNonNegative)),
+        epochs_(section.integer("server_epochs", 20, settings::at_least(1))),
+        lr_(section.number("server_lr", 0.001, settings::kPositive)) {}
 
   LocalPrototypes local() const override { return LocalPrototypes::kKMeans; }
   bool uses_source() const override { return true; }
@@ -72,7 +72,7 @@ class Mpft : public Framework {
 
 }  // namespace
 
-std::unique_ptr<Framework> make_mpft(config::Section& section) {
+std::unique_ptr<Framework> make_mpft(settings::Section& section) {
   return std::make_unique<Mpft>(section);
 }
 

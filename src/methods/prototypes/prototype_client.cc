@@ -375,7 +375,7 @@ class Client : public ClientMethod {
     return records.labels * shape_.anchors + nearest;
   }
 
-  const config::RunSpec& spec_;
+  const RunSettings& spec_;
   const data::Records& records_;
   PrototypeMember member_;
   PrototypeShape shape_;

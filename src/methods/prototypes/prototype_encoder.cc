@@ -43,7 +43,7 @@ std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const 
 
 NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
                               const PrototypeOptions& options) {
-  config::DataOptions data = context.spec.data;
+  data::DataOptions data = context.spec.data;
   data.name = options.public_data;
   data.otherwise.clear();
   data.path.clear();
@@ -75,14 +75,14 @@ NoisyEncoder::NoisyEncoder(const PublicContext& context, const PrototypeModelOpt
   require_no_batch_statistics(trainer.model());
 }
 
-privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const PrototypeOptions& options,
+privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options,
                                   const PrototypeRelease& release, const ClientFacts& client) {
   privacy::DescentPlan plan;
   plan.records = client.records;
   plan.batch = spec.federation.batch;
   plan.epochs = spec.federation.local_epochs;
   plan.clip = options.encoder_clip;
-  plan.neighbours = privacy::neighbours_of(*spec.privacy);
+  plan.neighbours = spec.privacy->neighbours();
   plan.noise_multiplier = release.encoder_multiplier(client, plan.touches());
   return plan;
 }

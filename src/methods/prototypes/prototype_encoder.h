@@ -29,7 +29,7 @@ struct NoisyEncoder {
   NamedTensors initial;
 };
 
-privacy::DescentPlan encoder_plan(const config::RunSpec& spec, const PrototypeOptions& options,
+privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options,
                                   const PrototypeRelease& release, const ClientFacts& client);
 privacy::Channel encoder_channel(const privacy::NoisyDescent& descent, const privacy::DescentPlan& plan,
                                  const PrototypeRelease& release, const ClientFacts& client);

@@ -1,24 +1,23 @@
 #include "methods/prototypes/prototype_member.h"
 
 #include "base/error.h"
-#include "methods/parts/options.h"
 
 #include <ATen/ATen.h>
 
 namespace sotto::methods {
 
-PrototypeOptions read_prototype_options(config::Section& section) {
+PrototypeOptions read_prototype_options(settings::Section& section) {
   PrototypeOptions o;
   o.release = read_release_options(section);
-  o.width = section.integer("width", o.width, config::at_least(1));
-  o.head = section.integers("head", o.head, config::at_least(1));
+  o.width = section.integer("width", o.width, settings::at_least(1));
+  o.head = section.integers("head", o.head, settings::at_least(1));
   o.heads = section.one_of("heads", o.heads, {"same", "four"});
   o.dcr = section.boolean("dcr", o.dcr);
-  o.gamma = section.number("gamma", o.gamma, config::kPositive);
+  o.gamma = section.number("gamma", o.gamma, settings::kPositive);
   o.beta = section.number("beta", o.beta, {.low = 0.0, .high = 1.0, .high_excluded = true});
-  o.tau = section.number("tau", o.tau, config::kPositive);
-  o.distill = section.number("distill", o.distill, config::kNonNegative);
-  o.anchors = section.integer("anchors", o.anchors, config::between(1, 64));
+  o.tau = section.number("tau", o.tau, settings::kPositive);
+  o.distill = section.number("distill", o.distill, settings::kNonNegative);
+  o.anchors = section.integer("anchors", o.anchors, settings::between(1, 64));
   o.cluster_rate = section.number("cluster_rate", o.cluster_rate, {.low = 0.0, .high = 1.0, .low_excluded = true});
   o.shrink = section.boolean("shrink", o.shrink);
   o.normalise = section.boolean("normalise", o.normalise);
@@ -29,20 +28,16 @@ PrototypeOptions read_prototype_options(config::Section& section) {
   const double share =
       section.number("encoder_share", 0.5, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
   if (o.encoder == "dp-sgd") o.release.encoder_share = share;
-  o.encoder_clip = section.number("encoder_clip", o.encoder_clip, config::kPositive);
+  o.encoder_clip = section.number("encoder_clip", o.encoder_clip, settings::kPositive);
   o.public_data = section.text("public_data", "");
-  o.public_epochs = section.integer("public_epochs", o.public_epochs, config::at_least(1));
+  o.public_epochs = section.integer("public_epochs", o.public_epochs, settings::at_least(1));
   return o;
 }
 
-PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read) {
-  PrototypeMember member;
-  options_of(spec, [&](config::Section& section) {
-    member.options = read_prototype_options(section);
-    member.framework = read(section);
-    return 0;
-  });
-  member.printed = spec.variant == "paper";
+PrototypeMember member_of(const RunSettings& spec) {
+  const auto& [options, framework] = spec.options_of<PrototypeChoice>();
+  PrototypeMember member{.options = options, .framework = framework};
+  member.printed = spec.as_printed();
   const PrototypeOptions& o = member.options;
   if (o.encoder != "frozen" && (member.printed || !o.release.noisy())) {
     fail_user(

@@ -36,12 +36,18 @@ struct PrototypeOptions {
   int64_t public_epochs = 10;
 };
 
-PrototypeOptions read_prototype_options(config::Section& section);
+PrototypeOptions read_prototype_options(settings::Section& section);
+
+// What a config says of a method of this family.
+struct PrototypeChoice {
+  PrototypeOptions options;
+  std::shared_ptr<const Framework> framework = {};
+};
 
 // Options, the framework they belong to, and whether all is as printed.
 struct PrototypeMember {
   PrototypeOptions options;
-  std::unique_ptr<Framework> framework;
+  std::shared_ptr<const Framework> framework;
   bool printed = false;
 
   bool clusters() const { return framework->local() != LocalPrototypes::kMeans; }
@@ -52,8 +58,8 @@ struct PrototypeMember {
   }
 };
 
-// Reads and checks what a config says of the method.
-PrototypeMember member_of(const config::RunSpec& spec, FrameworkReader read);
+// Checks what a config says of the method.
+PrototypeMember member_of(const RunSettings& spec);
 
 PrototypeRelease release_of(const PublicContext& context, const PrototypeMember& member);
 

@@ -22,19 +22,24 @@ ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const 
 }  // namespace
 
 MethodEntry prototype_method(std::string name, std::string what, std::string citation, FrameworkReader read) {
-  const auto member = [read](const PublicContext& context) { return member_of(context.spec, read); };
+  const auto member = [](const PublicContext& context) { return member_of(context.spec); };
   return {.name = std::move(name),
           .what = std::move(what),
           .citation = std::move(citation),
+          .family = "prototypes",
+          .units = {privacy::Unit::kRecord},
+          .observers = {privacy::Observer::kServer},
+          .variants = {Variant::kSound, Variant::kPaper},
           .read_options =
-              [read](config::Section& section) {
-                read_prototype_options(section);
-                read(section);
+              [read](settings::Section& section) {
+                PrototypeChoice choice{.options = read_prototype_options(section)};
+                choice.framework = read(section);
+                return std::any(std::move(choice));
               },
           .plan = [member](const PublicContext& context,
                            const ClientFacts& client) { return plan(context, client, member(context)); },
-          .personal = [](const config::RunSpec&) { return true; },
-          .global = [](const config::RunSpec&) { return false; },
+          .personal = [](const RunSettings&) { return true; },
+          .global = [](const RunSettings&) { return false; },
           .make_client = [member](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
             return make_prototype_client(context, member(context));
           },

@@ -6,7 +6,7 @@
 // dimensions: fixed, public and the same for everybody, or trained with the rest (then always after f).
 #pragma once
 
-#include "config/run_spec.h"
+#include "methods/run_settings.h"
 #include "models/layers.h"
 #include "models/model.h"
 
@@ -32,7 +32,7 @@ class Head : public torch::nn::Module {
 void follow(Head& teacher, const Head& student, double beta);
 
 struct PrototypeModelOptions {
-  config::ModelOptions encoder;
+  models::ModelOptions encoder;
   int64_t width = 512;  // d
   std::vector<int64_t> hidden = {512};
   bool trained_projection = false;

@@ -89,17 +89,17 @@ NamedTensors joined_means(const NamedTensors& noisy, const Support& support) {
 
 }  // namespace
 
-ReleaseOptions read_release_options(config::Section& section) {
+ReleaseOptions read_release_options(settings::Section& section) {
   ReleaseOptions o;
   o.mechanism = section.one_of("mechanism", o.mechanism, {"local", "none", "igpp", "vpp"});
   o.selection = section.one_of("selection", o.selection, {"paper", "once", "free", "random", "oracle"});
   o.weighting = section.one_of("weighting", o.weighting, {"paper", "best", "even"});
   o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
-  o.radius = section.number("radius", o.radius, config::kPositive);
+  o.radius = section.number("radius", o.radius, settings::kPositive);
   o.rho = section.number("rho", o.rho, {.low = 0.0, .high = 0.5, .low_excluded = true});
   o.split = section.number("split", o.split, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
-  o.high = section.number("high", o.high, config::kPositive);
-  o.zeta = section.number("zeta", o.zeta, config::kPositive);
+  o.high = section.number("high", o.high, settings::kPositive);
+  o.zeta = section.number("zeta", o.zeta, settings::kPositive);
   o.centre = section.boolean("centre", o.centre);
   o.centre_share = section.number("centre_share", o.centre_share,
                                   {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
@@ -114,13 +114,13 @@ PrototypeRelease::PrototypeRelease(const PublicContext& context, const ReleaseOp
       options_(options),
       shape_(shape),
       clusters_(clusters),
-      printed_(context.spec.variant == "paper"),
+      printed_(context.spec.as_printed()),
       most_participations_(std::max<int64_t>(1, context.facts.most_participations)) {
   if (options_.centre && (printed_ || !options_.noisy())) {
     fail_user("method.centre: only sound releases with noise are centred; leave it out");
   }
   if (!options_.noisy()) return;
-  require_privacy(spec_, "record");
+  require_privacy(spec_, privacy::Unit::kRecord);
   if (options_.parted() && shape_.width < 2) fail_user("method.width: mechanism \"vpp\" needs at least 2 dimensions");
 }
 
@@ -140,7 +140,7 @@ std::string PrototypeRelease::how_often() const {
 
 double PrototypeRelease::encoder_multiplier(const ClientFacts& client, int64_t touches) const {
   return privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, touches * releases(client),
-                                       1.0, privacy::neighbours_of(*spec_.privacy).adjacency) /
+                                       1.0, spec_.privacy->neighbours().adjacency) /
          std::sqrt(options_.encoder_share);
 }
 
@@ -159,7 +159,7 @@ double PrototypeRelease::epsilon_for_values(const ClientFacts& client) const {
 // Gaussians add up by 1/z²: the centre has its share of what one release could have, prototypes share the rest.
 double PrototypeRelease::centre_multiplier(const ClientFacts& client) const {
   return privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, 1, 1.0,
-                                       privacy::neighbours_of(*spec_.privacy).adjacency) /
+                                       spec_.privacy->neighbours().adjacency) /
          std::sqrt(options_.centre_share);
 }
 
@@ -168,7 +168,7 @@ double PrototypeRelease::multiplier(const ClientFacts& client) const {
   const double delta = spec_.privacy->delta;
   if (!printed_) {
     const double z = privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
-                                                   privacy::neighbours_of(*spec_.privacy).adjacency);
+                                                   spec_.privacy->neighbours().adjacency);
     return z / std::sqrt(1 - (options_.centre ? options_.centre_share : 0.0) - options_.encoder_share);
   }
   const auto printed = privacy::printed_noise_multiplier(epsilon, delta, releases(client));
@@ -207,7 +207,7 @@ privacy::Channel PrototypeRelease::selection_channel(const ClientFacts& client) 
       privacy::Channel::top_k(
           kDimensions, privacy::kServer,
           privacy::LaplaceTopK(shape_.width, options_.high, first_width(), selection_epsilon(client)),
-          privacy::neighbours_of(*spec_.privacy))
+          spec_.privacy->neighbours())
           .times(selections(client), selections(client) == 1 ? "once" : "once per participation");
   if (printed_) channel.claiming({.by = privacy::kClaimEach, .epsilon = selection_epsilon(client)});
   return channel;
@@ -215,7 +215,7 @@ privacy::Channel PrototypeRelease::selection_channel(const ClientFacts& client) 
 
 privacy::Channel PrototypeRelease::sums_channel(const privacy::GroupwiseGaussian& mechanism,
                                                 const ClientFacts& client) const {
-  return privacy::Channel::gaussian(kPrototypes, privacy::kServer, mechanism, privacy::neighbours_of(*spec_.privacy))
+  return privacy::Channel::gaussian(kPrototypes, privacy::kServer, mechanism, spec_.privacy->neighbours())
       .times(releases(client), how_often());
 }
 
@@ -230,7 +230,7 @@ privacy::Channel PrototypeRelease::centre_channel(const ClientFacts& client) con
   return privacy::Channel::gaussian(
              kCentre, privacy::kServer,
              privacy::GroupwiseGaussian::joint(centre_multiplier(client), centre_rule().groups()),
-             privacy::neighbours_of(*spec_.privacy))
+             spec_.privacy->neighbours())
       .times(1, "once, first");
 }
 
@@ -278,7 +278,7 @@ privacy::CellRule PrototypeRelease::rule(const Parts& parts) const {
   privacy::CellRule rule;
   rule.cells = shape_.cells();
   rule.by_label = shape_.anchors == 1;
-  rule.adjacency = privacy::neighbours_of(*spec_.privacy).adjacency;
+  rule.adjacency = spec_.privacy->neighbours().adjacency;
   rule.count_share = options_.count_share;
   if (!parts.first.defined()) {
     rule.parts = {{kSums, shape_.width, options_.radius, 1.0}};
@@ -314,7 +314,7 @@ PrototypeRelease::Result PrototypeRelease::release_sums(const LabelledFeatures& 
 
 std::string PrototypeRelease::why_unproven() const {
   if (clusters_) return kClusterSupport;
-  return spec_.privacy->adjacency == "replace-same-label" ? "" : kSupport;
+  return spec_.privacy->adjacency == privacy::Adjacency::kReplaceSameLabel ? "" : kSupport;
 }
 
 PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures& records, const Parts& parts,
@@ -368,7 +368,7 @@ PrototypeRelease::Result PrototypeRelease::release_means(const LabelledFeatures&
   }
   const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(std::move(groups), std::move(stddevs));
   privacy::Release release = means_channel(mechanism, client).release(context, [&] {
-    return privacy::clip_whole(privacy::Contribution(std::move(values)), rules, privacy::neighbours_of(*spec_.privacy));
+    return privacy::clip_whole(privacy::Contribution(std::move(values)), rules, spec_.privacy->neighbours());
   });
   return {privacy::post_process(std::move(release), joined_means, support), mechanism.noise_norm(), parts.first};
 }

@@ -40,7 +40,7 @@ struct ReleaseOptions {
   bool pays_for_selection() const { return parted() && (selection == "paper" || selection == "once"); }
 };
 
-ReleaseOptions read_release_options(config::Section& section);
+ReleaseOptions read_release_options(settings::Section& section);
 
 // What prototypes are made of.
 struct PrototypeShape {
@@ -131,7 +131,7 @@ class PrototypeRelease {
   privacy::Channel means_channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const;
   privacy::Channel centre_channel(const ClientFacts& client) const;
 
-  const config::RunSpec& spec_;
+  const RunSettings& spec_;
   ReleaseOptions options_;
   PrototypeShape shape_;
   bool clusters_;

@@ -38,7 +38,6 @@ class ResNet : public HeadedModel {
  public:
   ResNet(const Blueprint& blueprint, const ResNetSize& size)
       : init_(blueprint.init), norm_(blueprint.options.norm), bottleneck_(size.bottleneck) {
-    if (norm_ != "group" && norm_ != "batch") fail_user("model.norm must be group or batch, not '{}'", norm_);
     const ImageShape image = image_shape(blueprint, 8);
     small_ = image.height <= kLargestSmallImage && image.width <= kLargestSmallImage;
     stem_ = small_
@@ -64,7 +63,7 @@ class ResNet : public HeadedModel {
     ConvNorm made{add<Conv2d>(*this, conv_name, options, init_), nullptr};
     const double fan_out = static_cast<double>(options.out * options.kernel * options.kernel);
     init_normal(made.conv->weight, std::sqrt(2.0 / fan_out), init_);
-    if (norm_ == "batch")
+    if (norm_ == Normalisation::kBatch)
       made.norm = add<BatchNorm2d>(*this, norm_name, options.out);
     else
       made.norm = add<GroupNorm>(*this, norm_name, kNormGroups, options.out);
@@ -93,7 +92,7 @@ class ResNet : public HeadedModel {
   }
 
   at::Generator init_;
-  std::string norm_;
+  Normalisation norm_;
   bool bottleneck_;
   bool small_ = false;
   ConvNorm stem_;

@@ -4,6 +4,8 @@
 #include "base/files.h"
 #include "models/weights/weight_store.h"
 
+#include "settings/choice_json.h"
+
 #include <nlohmann/json.hpp>
 
 namespace sotto::models {

@@ -1,7 +1,7 @@
 // What a pretrained backbone is: the JSON file beside its weights.
 #pragma once
 
-#include "config/run_spec.h"
+#include "models/options.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,7 +12,7 @@
 namespace sotto::models {
 
 struct PretrainedCard {
-  config::ModelOptions model;  // its architecture; weights = the card's own name
+  ModelOptions model;  // its architecture; weights = the card's own name
   std::string dataset;
   std::vector<std::string> classes;
   int64_t image_size = 0;

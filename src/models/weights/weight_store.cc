@@ -84,7 +84,7 @@ fs::path find_tokenizer(const std::string& name_or_path) {
 Backbone find_backbone(const std::string& name) {
   const bool patches = name.ends_with(kPatches);
   const std::string whole = patches ? name.substr(0, name.size() - kPatches.size()) : name;
-  config::ModelOptions model;
+  ModelOptions model;
   if (const Installed* installed = find_installed(whole)) {
     model.name = installed->model;
     model.weights = installed->weights;

@@ -1,7 +1,7 @@
 // Weights by name: installed ones (resnet50, mobilenet-v2, minilm), ones made by `sotto pretrain`, or a file.
 #pragma once
 
-#include "config/run_spec.h"
+#include "models/options.h"
 
 #include <filesystem>
 #include <string>
@@ -19,7 +19,7 @@ std::filesystem::path find_tokenizer(const std::string& name_or_path);
 
 // What is needed to compute features by name: the model, and how large its images should be.
 struct Backbone {
-  config::ModelOptions model;  // name and weights filled in
+  ModelOptions model;  // name and weights filled in
   int64_t image_size = 0;      // what it was trained for, or a good compromise; 0 = does not matter
 };
 

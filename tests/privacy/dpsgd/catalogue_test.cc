@@ -18,14 +18,14 @@ struct CatalogueCase {
   models::Task task;
   int64_t batch;
   bool training = true;
-  std::function<void(config::ModelOptions&)> change = [](auto&) {};
+  std::function<void(models::ModelOptions&)> change = [](auto&) {};
 };
 
 models::Task images(int64_t channels, int64_t size) {
   return {{channels, size, size}, 5};
 }
 
-void small_vit(config::ModelOptions& options) {
+void small_vit(models::ModelOptions& options) {
   options.width = 24;
   options.depth = 2;
   options.heads = 3;
@@ -53,8 +53,8 @@ std::vector<CatalogueCase> cases() {
       {"vit-small", images(3, 16), 3, true, [](auto& o) { o.patch = 4, o.depth = 2; }},
       {"vit-base", images(3, 8), 2, true, [](auto& o) { o.patch = 4, o.depth = 1; }},
       {"minilm", {{9}, 4, true}, 2},
-      {"resnet18", images(3, 8), 4, false, [](auto& o) { o.norm = "batch"; }},
-      {"resnet18", images(3, 8), 4, true, [](auto& o) { o.norm = "batch", o.freeze_backbone = true; }},
+      {"resnet18", images(3, 8), 4, false, [](auto& o) { o.norm = models::Normalisation::kBatch; }},
+      {"resnet18", images(3, 8), 4, true, [](auto& o) { o.norm = models::Normalisation::kBatch, o.freeze_backbone = true; }},
       {"cnn", images(1, 28), 8, true, [](auto& o) { o.personal = {"head."}; }},
   };
 }
@@ -63,7 +63,7 @@ class ClippedSumOf : public ::testing::TestWithParam<CatalogueCase> {};
 
 TEST_P(ClippedSumOf, AModelEqualsTheLoop) {
   const auto& [name, task, batch, training, change] = GetParam();
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = name;
   change(options);
   Case c = make_case(options, task, batch);

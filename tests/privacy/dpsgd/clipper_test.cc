@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kTolerance = 1e-5;
 
-config::ModelOptions named(const std::string& name) {
-  config::ModelOptions options;
+models::ModelOptions named(const std::string& name) {
+  models::ModelOptions options;
   options.name = name;
   return options;
 }
@@ -23,8 +23,8 @@ config::ModelOptions named(const std::string& name) {
 const models::Task kDigits = {{1, 28, 28}, 10};
 const models::Task kSmall = {{1, 8, 8}, 4};
 
-config::ModelOptions small_mlp() {
-  config::ModelOptions options = named("mlp");
+models::ModelOptions small_mlp() {
+  models::ModelOptions options = named("mlp");
   options.hidden = {9, 6};
   return options;
 }
@@ -78,7 +78,7 @@ TEST(Clipper, GroupsAreBoundedApart) {
 
 // One factor for all groups, each measured by its own bound; against one example at a time.
 TEST(Clipper, GroupsCanBeBoundedTogether) {
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = "mlp";
   options.hidden = {7};
   Case c = make_case(options, {{5}, 3}, 40);
@@ -108,7 +108,7 @@ TEST(Clipper, GroupsCanBeBoundedTogether) {
 }
 
 TEST(Clipper, ParametersThatAreLeftOutHaveNoGradientAndDoNotCount) {
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = "mlp";
   options.hidden = {7};
   Case c = make_case(options, {{5}, 3}, 10);
@@ -153,7 +153,7 @@ TEST(Clipper, BoundsMayChangeBetweenSums) {
 }
 
 TEST(Clipper, PersonalParametersCanBeLeftAlone) {
-  config::ModelOptions options = small_mlp();
+  models::ModelOptions options = small_mlp();
   options.personal = {"head."};
   Case c = make_case(options, kSmall, 7);
   at::Tensor gradients = gradients_one_by_one(c);
@@ -171,7 +171,7 @@ TEST(Clipper, PersonalParametersCanBeLeftAlone) {
 
 TEST(Clipper, OneBadExampleDoesNotReachTheSum) {
   for (const char* name : {"mlp", "cnn", "cnn-cifar", "vit-tiny", "resnet18"}) {
-    config::ModelOptions options = named(name);
+    models::ModelOptions options = named(name);
     if (options.name == "vit-tiny") options.width = 24, options.depth = 1, options.heads = 3, options.patch = 7;
     Case c = make_case(options, kDigits, 5);
     const at::Tensor good = gradients_one_by_one(c);
@@ -245,7 +245,7 @@ TEST(Clipper, AnExceptionLeavesNothingBehind) {
 }
 
 TEST(Clipper, DropoutMasksAreTheForwardPasss) {
-  config::ModelOptions options = small_mlp();
+  models::ModelOptions options = small_mlp();
   options.dropout = 0.5;
   Case c = make_case(options, kSmall, 8);
   c.model->train();
@@ -264,8 +264,8 @@ TEST(Clipper, DropoutMasksAreTheForwardPasss) {
 }
 
 TEST(Clipper, BatchStatisticsAreRefused) {
-  config::ModelOptions options = named("resnet18");
-  options.norm = "batch";
+  models::ModelOptions options = named("resnet18");
+  options.norm = models::Normalisation::kBatch;
   Case c = make_case(options, {{3, 8, 8}, 4}, 2);
   c.model->train();
   PerExampleClipper clipper(*c.model, c.flat, {.bound = 1.0});
@@ -275,7 +275,7 @@ TEST(Clipper, BatchStatisticsAreRefused) {
 // Losses that go through the model twice: gradients of an example's two passes add up before they are clipped.
 TEST(Clipper, LayersMayBeCalledMoreThanOnce) {
   for (const char* name : {"mlp", "cnn", "vit-tiny", "resnet18"}) {
-    config::ModelOptions options = named(name);
+    models::ModelOptions options = named(name);
     if (options.name == "vit-tiny") options.width = 24, options.depth = 1, options.heads = 3, options.patch = 7;
     Case c = make_case(options, kDigits, 5);
     const auto losses = [&](int64_t first, int64_t count) {

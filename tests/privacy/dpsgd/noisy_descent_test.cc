@@ -20,7 +20,7 @@ class Descent : public ::testing::Test {
  protected:
   Descent() {
     RandomStream init(1, "init");
-    config::ModelOptions options;
+    models::ModelOptions options;
     options.name = "logistic";
     model_ = models::make_model(options, {{5}, 3}, init);
     flat_ = models::FlatParameters(*model_);
@@ -92,7 +92,7 @@ TEST_F(Descent, StepsWithoutRecordsGetTheirNoiseAllTheSame) {
 // Layers with bounds of their own: pure noise of the level each was given; a layer that is not chosen stays.
 TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
   RandomStream init(1, "init");
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = "mlp";
   options.hidden = {40, 30};
   const auto model = models::make_model(options, {{5}, 3}, init);
@@ -128,7 +128,7 @@ TEST_F(Descent, LayersHaveNoiseOfTheirOwn) {
 // A clipper made for layers bounded together does not serve for layers bounded apart.
 TEST_F(Descent, LayersAreBoundedAsEachPlanSays) {
   RandomStream init(1, "init");
-  config::ModelOptions options;
+  models::ModelOptions options;
   options.name = "mlp";
   options.hidden = {8};
   const auto model = models::make_model(options, {{5}, 3}, init);

@@ -21,7 +21,7 @@ struct Case {
   at::Tensor x, y;
 };
 
-inline Case make_case(const config::ModelOptions& options, const models::Task& task, int64_t batch, uint64_t seed = 3) {
+inline Case make_case(const models::ModelOptions& options, const models::Task& task, int64_t batch, uint64_t seed = 3) {
   RandomStream init(seed, "dpsgd-test");
   Case made{models::make_model(options, task, init), {}, {}, {}};
   made.flat = models::FlatParameters(*made.model);

@@ -1,4 +1,4 @@
-#include "config/section.h"
+#include "settings/section.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-namespace sotto::config {
+namespace sotto::settings {
 namespace {
 
 using nlohmann::json;
@@ -162,6 +162,10 @@ std::string Section::file_beside(const std::string& name) const {
   return std::filesystem::exists(beside, ignored) ? beside.string() : name;
 }
 
+void Section::only_if(bool applies, const std::string& key, bool is_default, const std::string& where) const {
+  if (!applies && !is_default) fail(key, fmt::format("does nothing {}; leave it out", where));
+}
+
 Section Section::child(const std::string& key) {
   const json* value = find(key);
   if (value != nullptr && !value->is_object()) fail(key, fmt::format("must be a table [{}]", dotted(key)));
@@ -188,4 +192,4 @@ void Section::finish() const {
   }
 }
 
-}  // namespace sotto::config
+}  // namespace sotto::settings

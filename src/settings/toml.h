@@ -1,14 +1,14 @@
 // TOML to and from JSON values.
 #pragma once
 
-#include "config/section.h"
+#include "settings/section.h"
 
 #include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>
 
-namespace sotto::config {
+namespace sotto::settings {
 
 struct ParsedToml {
   nlohmann::json value;
@@ -23,4 +23,4 @@ void apply_override(ParsedToml& config, const std::string& assignment);
 
 std::string format_toml(const nlohmann::json& value);
 
-}  // namespace sotto::config
+}  // namespace sotto::settings

@@ -1,4 +1,4 @@
-#include "config/toml.h"
+#include "settings/toml.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <sstream>
 
-namespace sotto::config {
+namespace sotto::settings {
 namespace {
 
 using nlohmann::json;
@@ -128,4 +128,4 @@ std::string format_toml(const json& value) {
   return stream.str();
 }
 
-}  // namespace sotto::config
+}  // namespace sotto::settings

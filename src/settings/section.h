@@ -4,6 +4,8 @@
 // was not read is an error that names the nearest key the reader knows. Errors say file, line and key.
 #pragma once
 
+#include "settings/choice.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -13,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace sotto::config {
+namespace sotto::settings {
 
 // Where values came from, for error messages.
 struct Source {
@@ -48,6 +50,11 @@ class Section {
 
   std::string text(const std::string& key, const std::string& fallback);
   std::string one_of(const std::string& key, const std::string& fallback, const std::vector<std::string>& choices);
+  // One of an enum's words (see choice.h).
+  template <HasChoices E>
+  E choice(const std::string& key, E fallback) {
+    return from_word<E>(one_of(key, word(fallback), words<E>()));
+  }
   int64_t integer(const std::string& key, int64_t fallback, const Range& range = kAny);
   double number(const std::string& key, double fallback, const Range& range = kAny);
   bool boolean(const std::string& key, bool fallback);
@@ -59,6 +66,10 @@ class Section {
   // The same for keys without a default: absent is an error that says what to write.
   double required_number(const std::string& key, const Range& range, const std::string& example);
   std::string required_one_of(const std::string& key, const std::vector<std::string>& choices);
+  template <HasChoices E>
+  E required_choice(const std::string& key) {
+    return from_word<E>(required_one_of(key, words<E>()));
+  }
 
   // A value of any type, null if absent. What stands for it among the resolved settings is for the caller to say.
   nlohmann::json any(const std::string& key);
@@ -66,6 +77,12 @@ class Section {
 
   // A file that the config names: beside the config if there is one, otherwise as it is written.
   std::string file_beside(const std::string& name) const;
+
+  // An error if the key says something that means nothing here, e.g. "with partition 'iid'".
+  void only_if(bool applies, const std::string& key, bool is_default, const std::string& where) const;
+
+  // Somebody else's key.
+  void ignore(const std::string& key) { find(key); }
 
   // A table inside this one; empty if absent.
   Section child(const std::string& key);
@@ -95,4 +112,4 @@ class Section {
   std::vector<std::string> known_;
 };
 
-}  // namespace sotto::config
+}  // namespace sotto::settings

@@ -1,0 +1,64 @@
+#include "data/options.h"
+
+#include "data/partition.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace sotto::data {
+
+DataOptions read_data_options(settings::Section section) {
+  DataOptions o;
+  o.name = section.text("name", o.name);
+  o.otherwise = section.texts("otherwise", o.otherwise);
+  o.path = section.text("path", o.path);
+  o.features = section.text("features", o.features);
+  o.domains = section.texts("domains", o.domains);
+  o.image_size = section.integer("image_size", o.image_size, settings::between(0, 1024));
+  o.limit = section.integer("limit", o.limit, settings::at_least(0));
+  o.test_limit = section.integer("test_limit", o.test_limit, settings::at_least(0));
+  o.clients = section.integer("clients", o.clients, settings::between(1, 1e9));
+  o.partition = section.one_of("partition", o.partition, partition_names());
+  o.alpha = section.number("alpha", o.alpha, settings::kPositive);
+  o.classes_per_client = section.integer("classes_per_client", o.classes_per_client, settings::at_least(1));
+  o.records_per_client = section.integer("records_per_client", o.records_per_client, settings::at_least(1));
+  o.private_label = section.integer("private_label", o.private_label, settings::at_least(0));
+  o.train_fraction = section.number("train_fraction", o.train_fraction, {.low = 0, .high = 1, .low_excluded = true});
+  o.test_fraction = section.number("test_fraction", o.test_fraction, {.low = 0, .high = 1, .high_excluded = true});
+  o.min_records = section.integer("min_records", o.min_records, settings::at_least(1));
+  section.finish();
+  const PartitionEntry& rule = find_partition(o.partition);
+  const DataOptions fallback;
+  const auto only_if = [&](const char* key, bool is_default) {
+    section.only_if(rule.has(key), key, is_default, fmt::format("with partition '{}'", o.partition));
+  };
+  only_if("alpha", o.alpha == fallback.alpha);
+  only_if("classes_per_client", o.classes_per_client == fallback.classes_per_client);
+  only_if("records_per_client", o.records_per_client == fallback.records_per_client);
+  only_if("private_label", o.private_label == fallback.private_label);
+  return o;
+}
+
+nlohmann::json to_json(const DataOptions& o) {
+  nlohmann::json value = {{"name", o.name},
+                          {"otherwise", o.otherwise},
+                          {"path", o.path},
+                          {"features", o.features},
+                          {"domains", o.domains},
+                          {"image_size", o.image_size},
+                          {"limit", o.limit},
+                          {"test_limit", o.test_limit},
+                          {"clients", o.clients},
+                          {"partition", o.partition},
+                          {"train_fraction", o.train_fraction},
+                          {"test_fraction", o.test_fraction},
+                          {"min_records", o.min_records}};
+  const PartitionEntry& rule = find_partition(o.partition);
+  if (rule.has("alpha")) value["alpha"] = o.alpha;
+  if (rule.has("classes_per_client")) value["classes_per_client"] = o.classes_per_client;
+  if (rule.has("records_per_client")) value["records_per_client"] = o.records_per_client;
+  if (rule.has("private_label")) value["private_label"] = o.private_label;
+  return value;
+}
+
+}  // namespace sotto::data

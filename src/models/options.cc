@@ -1,0 +1,54 @@
+#include "models/options.h"
+
+#include "models/catalogue.h"
+#include "settings/choice_json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace sotto::models {
+
+ModelOptions read_model_options(settings::Section section) {
+  ModelOptions o;
+  o.name = section.text("name", o.name);
+  o.weights = section.text("weights", o.weights);
+  o.norm = section.choice("norm", o.norm);
+  o.hidden = section.integers("hidden", o.hidden, settings::at_least(1));
+  o.width = section.integer("width", o.width, settings::at_least(0));
+  o.depth = section.integer("depth", o.depth, settings::at_least(0));
+  o.heads = section.integer("heads", o.heads, settings::at_least(0));
+  o.patch = section.integer("patch", o.patch, settings::at_least(1));
+  o.adapter = section.integer("adapter", o.adapter, settings::at_least(0));
+  o.dropout = section.number("dropout", o.dropout, {.low = 0, .high = 1, .high_excluded = true});
+  o.freeze_backbone = section.boolean("freeze_backbone", o.freeze_backbone);
+  o.personal = section.texts("personal", o.personal);
+  section.finish();
+  const ModelOptions fallback;
+  const auto only_if = [&](const char* key, bool is_default) {
+    section.only_if(has_key(o.name, key), key, is_default, fmt::format("with model '{}'", o.name));
+  };
+  only_if("norm", o.norm == fallback.norm);
+  only_if("hidden", o.hidden == fallback.hidden);
+  only_if("width", o.width == fallback.width);
+  only_if("depth", o.depth == fallback.depth);
+  only_if("heads", o.heads == fallback.heads);
+  only_if("patch", o.patch == fallback.patch);
+  only_if("adapter", o.adapter == fallback.adapter);
+  return o;
+}
+
+nlohmann::json to_json(const ModelOptions& o) {
+  nlohmann::json value = {{"name", o.name},
+                          {"weights", o.weights},
+                          {"dropout", o.dropout},
+                          {"freeze_backbone", o.freeze_backbone},
+                          {"personal", o.personal}};
+  const nlohmann::json own = {{"norm", o.norm},   {"hidden", o.hidden}, {"width", o.width},    {"depth", o.depth},
+                              {"heads", o.heads}, {"patch", o.patch},   {"adapter", o.adapter}};
+  for (const auto& [key, setting] : own.items()) {
+    if (has_key(o.name, key)) value[key] = setting;
+  }
+  return value;
+}
+
+}  // namespace sotto::models
