@@ -4,10 +4,10 @@
 #include "cli/account_batch.h"
 #include "cli/account_options.h"
 #include "cli/account_query.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
@@ -79,30 +79,30 @@ void account(const AccountOptions& options) {
 
 }  // namespace
 
-void add_account(CLI::App& program) {
+void add_account(Command& program) {
   auto options = std::make_shared<AccountOptions>();
-  CLI::App* command = program.add_subcommand("account", "What a sequence of releases costs in privacy");
+  Command command = program.subcommand("account", "What a sequence of releases costs in privacy");
   QuestionOptions& question = options->question;
-  question.add_text(*command, "mechanism", "gaussian (default), laplace, pure or approximate");
-  question.add_number(*command, "noise_multiplier", "Noise / sensitivity under the stated adjacency");
-  question.add_number(*command, "step_epsilon", "Epsilon of one pure or approximate step");
-  question.add_number(*command, "step_delta", "Delta of one approximate step");
-  question.add_number(*command, "steps", "How many such steps (default 1)");
-  question.add_number(*command, "sampling_rate", "Poisson sampling rate of records (default 1)");
-  question.add_text(*command, "adjacency", "add-remove, replace or replace-same-label; required below rate 1");
-  question.add_number(*command, "delta", "Asks for epsilon at this delta");
-  question.add_number(*command, "epsilon", "Asks for delta at this epsilon");
-  question.add_text(*command, "method",
+  question.add_text(command, "mechanism", "gaussian (default), laplace, pure or approximate");
+  question.add_number(command, "noise_multiplier", "Noise / sensitivity under the stated adjacency");
+  question.add_number(command, "step_epsilon", "Epsilon of one pure or approximate step");
+  question.add_number(command, "step_delta", "Delta of one approximate step");
+  question.add_number(command, "steps", "How many such steps (default 1)");
+  question.add_number(command, "sampling_rate", "Poisson sampling rate of records (default 1)");
+  question.add_text(command, "adjacency", "add-remove, replace or replace-same-label; required below rate 1");
+  question.add_number(command, "delta", "Asks for epsilon at this delta");
+  question.add_number(command, "epsilon", "Asks for delta at this epsilon");
+  question.add_text(command, "method",
                     "exact, pld, saddle, rdp, rdp-paper, rdp-paper-tight, zcdp, classical, basic or advanced; "
                     "without it all are shown");
-  question.add_number(*command, "order", "Asks for the Rényi divergence of this order instead");
-  question.add_compose(*command);
-  command->add_flag("--batch", options->batch, "Answer one JSON object a line from standard input");
-  add_output_options(*command, options->output, "Print the answer as JSON");
+  question.add_number(command, "order", "Asks for the Rényi divergence of this order instead");
+  question.add_compose(command);
+  command.flag("--batch", options->batch, "Answer one JSON object a line from standard input");
+  add_output_options(command, options->output, "Print the answer as JSON");
   add_example(
-      *command,
+      command,
       "sotto account --noise-multiplier 1 --sampling-rate 0.01 --adjacency add-remove --steps 10000 --delta 1e-5");
-  command->callback([options] { account(*options); });
+  command.callback([options] { account(*options); });
 }
 
 }  // namespace sotto::cli

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "cli/account_query.h"
+#include "cli/command.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace sotto::cli {
 
 using nlohmann::json;
 
-QuestionOptions::Entry& QuestionOptions::add(CLI::App& command, const std::string& key, const std::string& help,
+QuestionOptions::Entry& QuestionOptions::add(Command& command, const std::string& key, const std::string& help,
                                              bool number) {
   entries_.push_back(std::make_unique<Entry>());
   Entry& entry = *entries_.back();
@@ -22,21 +22,21 @@ QuestionOptions::Entry& QuestionOptions::add(CLI::App& command, const std::strin
   std::string option = key;
   std::replace(option.begin(), option.end(), '_', '-');
   option.insert(0, "--");
-  command.add_option(option, entry.value, help)->type_name(number ? "NUMBER" : "NAME");
+  command.option(option, entry.value, help).type_name(number ? "NUMBER" : "NAME");
   return entry;
 }
 
-void QuestionOptions::add_number(CLI::App& command, const std::string& key, const std::string& help) {
+void QuestionOptions::add_number(Command& command, const std::string& key, const std::string& help) {
   add(command, key, help, true);
 }
 
-void QuestionOptions::add_text(CLI::App& command, const std::string& key, const std::string& help) {
+void QuestionOptions::add_text(Command& command, const std::string& key, const std::string& help) {
   add(command, key, help, false);
 }
 
-void QuestionOptions::add_compose(CLI::App& command) {
-  command.add_option("--compose", compose_, "File of further events: a JSON list, or a JSON object a line")
-      ->type_name("FILE");
+void QuestionOptions::add_compose(Command& command) {
+  command.option("--compose", compose_, "File of further events: a JSON list, or a JSON object a line")
+      .type_name("FILE");
 }
 
 json QuestionOptions::question() const {

@@ -7,18 +7,16 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
+
+class Command;
 
 class QuestionOptions {
  public:
   // Adds --NAME for a key; underscores become hyphens. Numbers are checked when the question is made.
-  void add_number(CLI::App& command, const std::string& key, const std::string& help);
-  void add_text(CLI::App& command, const std::string& key, const std::string& help);
-  void add_compose(CLI::App& command);
+  void add_number(Command& command, const std::string& key, const std::string& help);
+  void add_text(Command& command, const std::string& key, const std::string& help);
+  void add_compose(Command& command);
 
   // A UserError if something that should be a number is none.
   nlohmann::json question() const;
@@ -29,7 +27,7 @@ class QuestionOptions {
     bool number = false;
     std::string value;
   };
-  Entry& add(CLI::App& command, const std::string& key, const std::string& help, bool number);
+  Entry& add(Command& command, const std::string& key, const std::string& help, bool number);
 
   std::vector<std::unique_ptr<Entry>> entries_;
   std::string compose_;

@@ -1,11 +1,11 @@
 // sotto attack: what an attacker finds out from a run's models and recorded uploads.
 #include "attacks/attacks.h"
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -50,38 +50,34 @@ void run_attack(const Options& options) {
 
 }  // namespace
 
-void add_attack(CLI::App& program) {
+void add_attack(Command& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("attack", "Attacks a run by its models and recorded uploads.");
-  command->add_option("RUN", options->run, "a run directory")->required();
+  Command command = program.subcommand("attack", "Attacks a run by its models and recorded uploads.");
+  command.option("RUN", options->run, "a run directory").required();
   std::string help;
   for (const attacks::AttackEntry& entry : attacks::attack_list()) {
     help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", entry.name, entry.what);
   }
-  command->add_option("--attack", options->attack, help)->required();
-  command->add_option("--client", options->client, "whose model or upload");
-  command->add_option("--round", options->settings.round, "of the upload; 0 = the one whose model is known")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command->add_option("--records", options->settings.records, "members, and as many others, at most")
-      ->check(CLI::Range(2, 1000000))
-      ->capture_default_str();
-  command->add_option("--shadows", options->settings.shadows, "shadow models")
-      ->check(CLI::Range(2, 10000))
-      ->capture_default_str();
-  command->add_option("--steps", options->settings.steps, "of reconstructions")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  command->add_option("--optimizer", options->settings.optimizer, "of reconstructions: adam or lbfgs")
-      ->check(CLI::IsMember({"adam", "lbfgs"}))
-      ->capture_default_str();
-  command->add_option("--extractor", options->settings.extractor,
-                      "TorchScript module whose features Fréchet distances are of; without one the model's own");
-  command->add_option("--seed", options->settings.seed, "of shadows and starting points")->capture_default_str();
-  add_threads_option(*command, options->threads);
-  add_output_options(*command, options->output, "what attacks/NAME.json holds");
-  add_example(*command, "sotto attack runs/records --attack lira");
-  command->callback([options] { run_attack(*options); });
+  command.option("--attack", options->attack, help).required();
+  command.option("--client", options->client, "whose model or upload");
+  command.option("--round", options->settings.round, "of the upload; 0 = the one whose model is known")
+      .range(0, 1000000)
+      .shows_default();
+  command.option("--records", options->settings.records, "members, and as many others, at most")
+      .range(2, 1000000)
+      .shows_default();
+  command.option("--shadows", options->settings.shadows, "shadow models").range(2, 10000).shows_default();
+  command.option("--steps", options->settings.steps, "of reconstructions").range(1, 1000000).shows_default();
+  command.option("--optimizer", options->settings.optimizer, "of reconstructions: adam or lbfgs")
+      .one_of({"adam", "lbfgs"})
+      .shows_default();
+  command.option("--extractor", options->settings.extractor,
+                 "TorchScript module whose features Fréchet distances are of; without one the model's own");
+  command.option("--seed", options->settings.seed, "of shadows and starting points").shows_default();
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output, "what attacks/NAME.json holds");
+  add_example(command, "sotto attack runs/records --attack lira");
+  command.callback([options] { run_attack(*options); });
 }
 
 }  // namespace sotto::cli

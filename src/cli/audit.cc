@@ -7,11 +7,11 @@
 #include "base/files.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -163,24 +163,23 @@ void run_audit(const AuditOptions& options) {
 
 }  // namespace
 
-void add_audit(CLI::App& program) {
+void add_audit(Command& program) {
   auto options = std::make_shared<AuditOptions>();
-  CLI::App* command = program.add_subcommand(
-      "audit", "Attacks what a run releases: lower bounds on ε beside what is claimed and proven.");
-  add_config_options(*command, options->run);
-  command->get_option("CONFIG")->required(false);
-  command->add_flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
-  command->add_flag("--quick", options->quick, "fewer trials");
-  command->add_option("--client", options->client, "whose release is audited")->capture_default_str();
-  command->add_option("--trials", options->trials, "trials in each of the two worlds")->check(CLI::Range(4, 100000000));
-  command->add_option("--canaries", options->canaries, "in the whole run; 0 = audit one release only")
-      ->check(CLI::Range(0, 100000000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "of trials and coins")->capture_default_str();
-  add_threads_option(*command, options->threads);
-  add_output_options(*command, options->output, "what a run's audit.json holds");
-  add_example(*command, "sotto audit --all --quick");
-  command->callback([options] { run_audit(*options); });
+  Command command =
+      program.subcommand("audit", "Attacks what a run releases: lower bounds on ε beside what is claimed and proven.");
+  add_config_options(command, options->run).required(false);
+  command.flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
+  command.flag("--quick", options->quick, "fewer trials");
+  command.option("--client", options->client, "whose release is audited").shows_default();
+  command.option("--trials", options->trials, "trials in each of the two worlds").range(4, 100000000);
+  command.option("--canaries", options->canaries, "in the whole run; 0 = audit one release only")
+      .range(0, 100000000)
+      .shows_default();
+  command.option("--seed", options->seed, "of trials and coins").shows_default();
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output, "what a run's audit.json holds");
+  add_example(command, "sotto audit --all --quick");
+  command.callback([options] { run_audit(*options); });
 }
 
 }  // namespace sotto::cli

@@ -6,22 +6,21 @@
 #include "cli/bench_prompt.h"
 #include "cli/bench_simulate.h"
 #include "cli/bench_vpdr.h"
+#include "cli/command.h"
 #include "cli/commands.h"
-
-#include <CLI/CLI.hpp>
 
 namespace sotto::cli {
 
-void add_bench(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("bench", "Measure speed against something else in the same run");
-  command->require_subcommand(1);
-  add_bench_simulate(*command);
-  add_bench_dpsgd(*command);
-  add_bench_noise(*command);
-  add_bench_account(*command);
-  add_bench_method(*command);
-  add_bench_vpdr(*command);
-  add_bench_prompt(*command);
+void add_bench(Command& program) {
+  Command command = program.subcommand("bench", "Measure speed against something else in the same run");
+  command.require_subcommand();
+  add_bench_simulate(command);
+  add_bench_dpsgd(command);
+  add_bench_noise(command);
+  add_bench_account(command);
+  add_bench_method(command);
+  add_bench_vpdr(command);
+  add_bench_prompt(command);
 }
 
 }  // namespace sotto::cli

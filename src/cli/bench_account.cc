@@ -1,10 +1,10 @@
 #include "cli/bench_account.h"
 
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "privacy/accounting/accountant.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -39,12 +39,12 @@ void bench_account(const OutputOptions& output) {
 
 }  // namespace
 
-void add_bench_account(CLI::App& bench) {
+void add_bench_account(Command& bench) {
   auto output = std::make_shared<OutputOptions>();
-  CLI::App* command = bench.add_subcommand("account", "Time the accountants: medians of repeated questions");
-  add_output_options(*command, *output, "Print the times as JSON");
-  add_example(*command, "sotto bench account --json");
-  command->callback([output] { bench_account(*output); });
+  Command command = bench.subcommand("account", "Time the accountants: medians of repeated questions");
+  add_output_options(command, *output, "Print the times as JSON");
+  add_example(command, "sotto bench account --json");
+  command.callback([output] { bench_account(*output); });
 }
 
 }  // namespace sotto::cli

@@ -1,12 +1,10 @@
 // sotto bench account: how long the accountants take.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
 
-void add_bench_account(CLI::App& bench);
+class Command;
+
+void add_bench_account(Command& bench);
 
 }  // namespace sotto::cli

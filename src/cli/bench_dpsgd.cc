@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tensor_memory.h"
 #include "models/flat.h"
@@ -14,7 +15,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -154,21 +154,20 @@ json measure(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_dpsgd(CLI::App& bench_command) {
+void add_bench_dpsgd(Command& bench_command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = bench_command.add_subcommand(
+  Command command = bench_command.subcommand(
       "dpsgd", "A private step (per-example clipping, noise, update) against a plain step of the same model");
-  command->add_option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
-      ->check(CLI::IsMember({"cnn", "mlp", "vit", "resnet18"}));
-  command->add_option("--batch", options->batch, "Records per step")->check(CLI::Range(1, 1 << 20));
-  command->add_option("--micro-batch", options->micro_batch, "Records per pass of a private step; 0 = chosen")
-      ->check(CLI::Range(0, 1 << 20));
-  command->add_option("--seconds", options->seconds, "About how long to measure")->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--threads", options->threads, "Intra-op threads; an engine's client has one")
-      ->check(CLI::Range(1, 1024));
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench dpsgd --model cnn --json");
-  command->callback([options] { print_figures(measure(*options), options->output); });
+  command.option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
+      .one_of({"cnn", "mlp", "vit", "resnet18"});
+  command.option("--batch", options->batch, "Records per step").range(1, 1 << 20);
+  command.option("--micro-batch", options->micro_batch, "Records per pass of a private step; 0 = chosen")
+      .range(0, 1 << 20);
+  command.option("--seconds", options->seconds, "About how long to measure").range(0.1, 3600.0);
+  command.option("--threads", options->threads, "Intra-op threads; an engine's client has one").range(1, 1024);
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench dpsgd --model cnn --json");
+  command.callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

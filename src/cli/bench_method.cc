@@ -6,6 +6,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
 #include "config/load.h"
@@ -14,7 +15,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <ctime>
@@ -191,30 +191,27 @@ json measure(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_method(CLI::App& bench_command) {
+void add_bench_method(Command& bench_command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command =
-      bench_command.add_subcommand("method", "Rounds of one method against rounds of another, in turns");
-  command->add_option("NAME", options->method, "The method")->required();
-  command->add_option("--against", options->against, "The method to compare it with")->required();
-  command->add_option("--config", options->config,
-                      "TOML file both can run, whose method.name is replaced (default: a small private federation)");
+  Command command = bench_command.subcommand("method", "Rounds of one method against rounds of another, in turns");
+  command.option("NAME", options->method, "The method").required();
+  command.option("--against", options->against, "The method to compare it with").required();
+  command.option("--config", options->config,
+                 "TOML file both can run, whose method.name is replaced (default: a small private federation)");
   command
-      ->add_option("--set", options->overrides,
-                   "Override one setting (repeatable); method.* is for NAME, anything else for both")
-      ->take_all()
-      ->allow_extra_args(false);
-  command->add_option("--set-against", options->against_overrides, "Override one method.* of the other (repeatable)")
-      ->take_all()
-      ->allow_extra_args(false);
+      .option("--set", options->overrides,
+              "Override one setting (repeatable); method.* is for NAME, anything else for both")
+      .repeatable();
+  command.option("--set-against", options->against_overrides, "Override one method.* of the other (repeatable)")
+      .repeatable();
   command
-      ->add_option("--repeats", options->repeats,
-                   "Repetitions of two rounds each; the median of their ratios is reported with its 95 % interval")
-      ->check(CLI::Range(6, 100'000));
-  command->add_option("--threads", options->threads, "Clients trained at once")->check(CLI::Range(1, 1024));
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench method ldp-fedavg --against fedavg");
-  command->callback([options] { print_figures(measure(*options), options->output); });
+      .option("--repeats", options->repeats,
+              "Repetitions of two rounds each; the median of their ratios is reported with its 95 % interval")
+      .range(6, 100'000);
+  command.option("--threads", options->threads, "Clients trained at once").range(1, 1024);
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench method ldp-fedavg --against fedavg");
+  command.callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

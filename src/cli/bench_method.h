@@ -2,12 +2,10 @@
 // of the two computes at a time and a busy machine would drown small differences of the clock.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
 
-void add_bench_method(CLI::App& bench);
+class Command;
+
+void add_bench_method(Command& bench);
 
 }  // namespace sotto::cli

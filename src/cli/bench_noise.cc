@@ -2,13 +2,13 @@
 
 #include "base/progress.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "privacy/noise/gaussian.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -64,17 +64,15 @@ json measure(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_noise(CLI::App& bench_command) {
+void add_bench_noise(Command& bench_command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command =
-      bench_command.add_subcommand("noise", "Secure Gaussian noise added to floats, against torch::randn, on one core");
-  command->add_option("--values", options->values, "How many floats")
-      ->check(CLI::Range(int64_t{1000}, int64_t{1} << 30));
-  command->add_option("--repeats", options->repeats, "Interleaved repetitions; medians are reported")
-      ->check(CLI::Range(1, 10000));
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench noise --json");
-  command->callback([options] { print_figures(measure(*options), options->output); });
+  Command command =
+      bench_command.subcommand("noise", "Secure Gaussian noise added to floats, against torch::randn, on one core");
+  command.option("--values", options->values, "How many floats").range(1000, 1 << 30);
+  command.option("--repeats", options->repeats, "Interleaved repetitions; medians are reported").range(1, 10000);
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench noise --json");
+  command.callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

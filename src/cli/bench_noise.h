@@ -1,12 +1,10 @@
 // sotto bench noise: secure noise against libtorch's normal numbers.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
 
-void add_bench_noise(CLI::App& bench);
+class Command;
+
+void add_bench_noise(Command& bench);
 
 }  // namespace sotto::cli

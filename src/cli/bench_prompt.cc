@@ -2,6 +2,7 @@
 
 #include "base/progress.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "methods/prompts/prompt_learning.h"
 #include "privacy/dpsgd/noisy_steps.h"
@@ -11,7 +12,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -164,21 +164,20 @@ json measure(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_prompt(CLI::App& bench_command) {
+void add_bench_prompt(Command& bench_command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = bench_command.add_subcommand(
+  Command command = bench_command.subcommand(
       "prompt", "Private steps on prompts, bounded at text features and at prompts, against the plain step");
-  command->add_option("--encoder", options->encoder, "resnet50-minilm, tiny, or the file of a CLIP model")
-      ->capture_default_str();
-  command->add_option("--classes", options->classes, "Classes")->check(CLI::Range(2, 10'000));
-  command->add_option("--batch", options->batch, "Records of a step")->check(CLI::Range(1, 10'000));
-  command->add_option("--length", options->length, "Vectors of a prompt")->check(CLI::Range(1, 64));
-  command->add_option("--rank", options->rank, "Rank of the local prompt's factors")->check(CLI::Range(1, 64));
-  command->add_option("--repeats", options->repeats, "Repetitions; medians are reported")->check(CLI::Range(1, 1001));
-  command->add_option("--threads", options->threads, "Threads")->check(CLI::Range(1, 1024));
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench prompt --encoder tiny");
-  command->callback([options] { print_figures(measure(*options), options->output); });
+  command.option("--encoder", options->encoder, "resnet50-minilm, tiny, or the file of a CLIP model").shows_default();
+  command.option("--classes", options->classes, "Classes").range(2, 10'000);
+  command.option("--batch", options->batch, "Records of a step").range(1, 10'000);
+  command.option("--length", options->length, "Vectors of a prompt").range(1, 64);
+  command.option("--rank", options->rank, "Rank of the local prompt's factors").range(1, 64);
+  command.option("--repeats", options->repeats, "Repetitions; medians are reported").range(1, 1001);
+  command.option("--threads", options->threads, "Threads").range(1, 1024);
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench prompt --encoder tiny");
+  command.callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
 #include "federation/cohort.h"
@@ -15,7 +16,6 @@
 #include <ATen/Parallel.h>
 #include <torch/optim/sgd.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -197,19 +197,17 @@ json measure(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_simulate(CLI::App& bench_command) {
+void add_bench_simulate(Command& bench_command) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = bench_command.add_subcommand(
+  Command command = bench_command.subcommand(
       "simulate", "100 clients × 600 Fashion-MNIST images, 10 a round, against bare loops of the same steps");
-  command->add_option("--clients", options->clients, "Registered clients")
-      ->check(CLI::Range(int64_t{10}, int64_t{1} << 30));
-  command->add_option("--repeats", options->repeats, "Interleaved repetitions; medians are reported")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
-  add_threads_option(*command, options->threads);
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench simulate --json");
-  command->callback([options] { print_figures(measure(*options), options->output); });
+  command.option("--clients", options->clients, "Registered clients").range(10, 1 << 30);
+  command.option("--repeats", options->repeats, "Interleaved repetitions; medians are reported").range(1, 1000);
+  command.flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench simulate --json");
+  command.callback([options] { print_figures(measure(*options), options->output); });
 }
 
 }  // namespace sotto::cli

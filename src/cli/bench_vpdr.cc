@@ -2,6 +2,7 @@
 
 #include "base/progress.h"
 #include "cli/bench_figures.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "config/load.h"
 #include "methods/catalogue.h"
@@ -15,7 +16,6 @@
 #include <ATen/ATen.h>
 #include <torch/optim/adamw.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -167,20 +167,16 @@ void bench_vpdr(const BenchOptions& options) {
 
 }  // namespace
 
-void add_bench_vpdr(CLI::App& bench) {
+void add_bench_vpdr(Command& bench) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = bench.add_subcommand(
+  Command command = bench.subcommand(
       "vpdr", "What VPP adds to making prototypes and DCR to fine-tuning, on a ViT-tiny with adapters");
-  command->add_option("--batch", options->batch, "Records")->check(CLI::Range(16, 4096))->capture_default_str();
-  command->add_option("--patch", options->patch, "Pixels of a patch, of 32")
-      ->check(CLI::Range(2, 32))
-      ->capture_default_str();
-  command->add_option("--repeats", options->repeats, "Times each stage is run")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  add_output_options(*command, options->output, "Print the figures as JSON");
-  add_example(*command, "sotto bench vpdr --json");
-  command->callback([options] { bench_vpdr(*options); });
+  command.option("--batch", options->batch, "Records").range(16, 4096).shows_default();
+  command.option("--patch", options->patch, "Pixels of a patch, of 32").range(2, 32).shows_default();
+  command.option("--repeats", options->repeats, "Times each stage is run").range(1, 1000).shows_default();
+  add_output_options(command, options->output, "Print the figures as JSON");
+  add_example(command, "sotto bench vpdr --json");
+  command.callback([options] { bench_vpdr(*options); });
 }
 
 }  // namespace sotto::cli

@@ -3,10 +3,10 @@
 #include "cli/account_batch.h"
 #include "cli/account_options.h"
 #include "cli/account_query.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
@@ -48,23 +48,23 @@ void calibrate(const CalibrateOptions& options) {
 
 }  // namespace
 
-void add_calibrate(CLI::App& program) {
+void add_calibrate(Command& program) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command = program.add_subcommand("calibrate", "The least noise that keeps a plan within (epsilon, delta)");
+  Command command = program.subcommand("calibrate", "The least noise that keeps a plan within (epsilon, delta)");
   QuestionOptions& question = options->question;
-  question.add_text(*command, "mechanism", "gaussian (default) or laplace");
-  question.add_number(*command, "epsilon", "Target epsilon");
-  question.add_number(*command, "delta", "Target delta");
-  question.add_number(*command, "steps", "How many steps (default 1)");
-  question.add_number(*command, "sampling_rate", "Poisson sampling rate of records (default 1)");
-  question.add_text(*command, "adjacency", "add-remove, replace or replace-same-label; required below rate 1");
-  question.add_text(*command, "method", "By which accountant (default: exact where it exists, otherwise pld)");
-  question.add_compose(*command);
-  command->add_flag("--batch", options->batch, "Answer one JSON object a line from standard input");
-  add_output_options(*command, options->output, "Print the answer as JSON");
-  add_example(*command,
+  question.add_text(command, "mechanism", "gaussian (default) or laplace");
+  question.add_number(command, "epsilon", "Target epsilon");
+  question.add_number(command, "delta", "Target delta");
+  question.add_number(command, "steps", "How many steps (default 1)");
+  question.add_number(command, "sampling_rate", "Poisson sampling rate of records (default 1)");
+  question.add_text(command, "adjacency", "add-remove, replace or replace-same-label; required below rate 1");
+  question.add_text(command, "method", "By which accountant (default: exact where it exists, otherwise pld)");
+  question.add_compose(command);
+  command.flag("--batch", options->batch, "Answer one JSON object a line from standard input");
+  add_output_options(command, options->output, "Print the answer as JSON");
+  add_example(command,
               "sotto calibrate --epsilon 1 --delta 1e-5 --steps 1000 --sampling-rate 0.01 --adjacency add-remove");
-  command->callback([options] { calibrate(*options); });
+  command.callback([options] { calibrate(*options); });
 }
 
 }  // namespace sotto::cli

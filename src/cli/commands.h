@@ -1,29 +1,27 @@
 // One function per subcommand: it adds itself, its options and its callback to the program.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
 
-void add_account(CLI::App& program);
-void add_attack(CLI::App& program);
-void add_audit(CLI::App& program);
-void add_bench(CLI::App& program);
-void add_calibrate(CLI::App& program);
-void add_data(CLI::App& program);
-void add_data_features(CLI::App& data_command);
-void add_export(CLI::App& program);
-void add_fit(CLI::App& program);
-void add_plan(CLI::App& program);
-void add_embed(CLI::App& program);
-void add_predict(CLI::App& program);
-void add_ledger(CLI::App& program);
-void add_pretrain(CLI::App& program);
-void add_report(CLI::App& program);
-void add_run(CLI::App& program);
-void add_sweep(CLI::App& program);
-void add_ui(CLI::App& program);
+class Command;
+
+void add_account(Command& program);
+void add_attack(Command& program);
+void add_audit(Command& program);
+void add_bench(Command& program);
+void add_calibrate(Command& program);
+void add_data(Command& program);
+void add_data_features(Command& data_command);
+void add_export(Command& program);
+void add_fit(Command& program);
+void add_plan(Command& program);
+void add_embed(Command& program);
+void add_predict(Command& program);
+void add_ledger(Command& program);
+void add_pretrain(Command& program);
+void add_report(Command& program);
+void add_run(Command& program);
+void add_sweep(Command& program);
+void add_ui(Command& program);
 
 }  // namespace sotto::cli

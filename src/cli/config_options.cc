@@ -1,20 +1,19 @@
 #include "cli/config_options.h"
 
 #include "base/parallel.h"
-
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace sotto::cli {
 
-void add_config_options(CLI::App& command, run::ConfigSource& source) {
-  command.add_option("CONFIG", source.config, "A TOML file, or a run directory")->required();
-  command.add_option("--set", source.overrides, "Override one setting, e.g. --set federation.lr=0.1 (repeatable)")
-      ->take_all()
-      ->allow_extra_args(false);
+Option add_config_options(Command& command, run::ConfigSource& source) {
+  const Option config = command.option("CONFIG", source.config, "A TOML file, or a run directory").required();
+  command.option("--set", source.overrides, "Override one setting, e.g. --set federation.lr=0.1 (repeatable)")
+      .repeatable();
+  return config;
 }
 
-void add_threads_option(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Clients trained at once (default: all cores)")->check(CLI::Range(0, 1024));
+void add_threads_option(Command& command, int& threads) {
+  command.option("--threads", threads, "Clients trained at once (default: all cores)").range(0, 1024);
 }
 
 int resolve_threads(int threads) {

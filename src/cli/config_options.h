@@ -3,16 +3,16 @@
 
 #include "run/config_source.h"
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
 
-void add_config_options(CLI::App& command, run::ConfigSource& source);
+class Command;
+class Option;
+
+// Returns CONFIG, which is required unless the caller says otherwise.
+Option add_config_options(Command& command, run::ConfigSource& source);
 
 // --threads: 0 stands for all cores.
-void add_threads_option(CLI::App& command, int& threads);
+void add_threads_option(Command& command, int& threads);
 int resolve_threads(int threads);
 
 }  // namespace sotto::cli

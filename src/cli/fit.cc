@@ -4,6 +4,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/statistics.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
@@ -14,7 +15,6 @@
 #include "methods/parts/loudness.h"
 #include "report/curve_picture.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -188,19 +188,18 @@ void fit(const FitCommand& command) {
 
 }  // namespace
 
-void add_fit(CLI::App& program) {
+void add_fit(Command& program) {
   auto options = std::make_shared<FitCommand>();
-  CLI::App* command = program.add_subcommand("fit", "Learn on public data which clipping bound suits which budget");
-  add_config_options(*command, options->config);
-  command->add_option("--out", options->out, "Folder for the curve and the runs (default: runs/CONFIG-fit)");
-  command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")
-      ->check(CLI::Range(0, 1024));
-  command->add_flag("--quick", options->scope.quick, "A first look: at most 3 budgets, 3 bounds and 3 rounds, once");
-  command->add_flag("--same-data", options->scope.same_data,
-                    "Allow the clients' own dataset as proxy; only right if it is public");
-  add_output_options(*command, options->output, "Print curve.json on standard output");
-  add_example(*command, "sotto fit examples/paper/pac-dp/heart-curve.toml --out runs/heart-curve");
-  command->callback([options] { fit(*options); });
+  Command command = program.subcommand("fit", "Learn on public data which clipping bound suits which budget");
+  add_config_options(command, options->config);
+  command.option("--out", options->out, "Folder for the curve and the runs (default: runs/CONFIG-fit)");
+  command.option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)").range(0, 1024);
+  command.flag("--quick", options->scope.quick, "A first look: at most 3 budgets, 3 bounds and 3 rounds, once");
+  command.flag("--same-data", options->scope.same_data,
+               "Allow the clients' own dataset as proxy; only right if it is public");
+  add_output_options(command, options->output, "Print curve.json on standard output");
+  add_example(command, "sotto fit examples/paper/pac-dp/heart-curve.toml --out runs/heart-curve");
+  command.callback([options] { fit(*options); });
 }
 
 }  // namespace sotto::cli

@@ -6,16 +6,17 @@
 #include "base/error.h"
 #include "base/json_number.h"
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace sotto::cli {
@@ -159,7 +160,7 @@ std::string show_text(const json& value, bool all) {
                    multiplier_text(kind["noise_multiplier"]),
                    kind["why_unproven"].is_null() ? "proven" : "none: " + kind["why_unproven"].get<std::string>()});
   }
-  text += "\n" + kinds.to_string();
+  text += fmt::format("\n{}", kinds.to_string());
   Table clients({"client", "releases", "budget ε", "claimed ε (server)", "proven ε (server)", "claimed ε (clients)",
                  "proven ε (clients)"});
   const json& rows = value["clients"];
@@ -171,7 +172,7 @@ std::string show_text(const json& value, bool all) {
                      epsilon_text(row["server"]["claimed_epsilon"]), epsilon_text(row["server"]["proven_epsilon"]),
                      epsilon_text(row["clients"]["claimed_epsilon"]), epsilon_text(row["clients"]["proven_epsilon"])});
   }
-  text += "\n" + clients.to_string();
+  text += fmt::format("\n{}", clients.to_string());
   if (shown < rows.size()) text += fmt::format("… and {} more clients (--all)\n", rows.size() - shown);
   Table time({"round", "participants", "largest proven ε (server)", "largest proven ε (clients)"});
   const json& rounds = value["over_time"];
@@ -256,30 +257,30 @@ void verify(const LedgerOptions& options) {
                          summary ? "ε recomputed from the rows equals summary.json" : "the run is not finished"));
 }
 
-void add_run_argument(CLI::App& command, LedgerOptions& options) {
-  command.add_option("RUN", options.run, "The run directory")->required();
+void add_run_argument(Command& command, LedgerOptions& options) {
+  command.option("RUN", options.run, "The run directory").required();
 }
 
 }  // namespace
 
-void add_ledger(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("ledger", "Show or verify what a run released and what it cost");
-  command->require_subcommand(1);
+void add_ledger(Command& program) {
+  Command command = program.subcommand("ledger", "Show or verify what a run released and what it cost");
+  command.require_subcommand();
   auto shown = std::make_shared<LedgerOptions>();
-  CLI::App* show_command = command->add_subcommand("show", "Releases, spending per client and observer, over time");
-  add_run_argument(*show_command, *shown);
-  show_command->add_flag("--all", shown->all, "Every client and every round");
-  add_output_options(*show_command, shown->output, "Print everything as JSON");
-  add_example(*show_command, "sotto ledger show runs/first");
-  show_command->callback([shown] { show(*shown); });
+  Command show_command = command.subcommand("show", "Releases, spending per client and observer, over time");
+  add_run_argument(show_command, *shown);
+  show_command.flag("--all", shown->all, "Every client and every round");
+  add_output_options(show_command, shown->output, "Print everything as JSON");
+  add_example(show_command, "sotto ledger show runs/first");
+  show_command.callback([shown] { show(*shown); });
 
   auto verified = std::make_shared<LedgerOptions>();
-  CLI::App* verify_command =
-      command->add_subcommand("verify", "Check the chain of rows, the budgets, and ε against the summary");
-  add_run_argument(*verify_command, *verified);
-  add_output_options(*verify_command, verified->output, "Print the outcome as JSON");
-  add_example(*verify_command, "sotto ledger verify runs/first");
-  verify_command->callback([verified] { verify(*verified); });
+  Command verify_command =
+      command.subcommand("verify", "Check the chain of rows, the budgets, and ε against the summary");
+  add_run_argument(verify_command, *verified);
+  add_output_options(verify_command, verified->output, "Print the outcome as JSON");
+  add_example(verify_command, "sotto ledger verify runs/first");
+  verify_command.callback([verified] { verify(*verified); });
 }
 
 }  // namespace sotto::cli

@@ -1,17 +1,17 @@
 #include "cli/output.h"
 
 #include "base/log.h"
+#include "cli/command.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
 
 namespace sotto::cli {
 
-void add_output_options(CLI::App& command, OutputOptions& options, const std::string& json_help) {
-  if (!json_help.empty()) command.add_flag("--json", options.json, json_help);
-  command.add_flag_callback(
+void add_output_options(Command& command, OutputOptions& options, const std::string& json_help) {
+  if (!json_help.empty()) command.flag("--json", options.json, json_help);
+  command.flag(
       "--quiet", [] { set_log_level(LogLevel::kQuiet); }, "Print nothing but results and errors");
 }
 
@@ -26,7 +26,7 @@ void print_text(const std::string& text) {
   std::fflush(stdout);
 }
 
-void add_example(CLI::App& command, const std::string& example) {
+void add_example(Command& command, const std::string& example) {
   command.footer("Example:\n  " + example);
 }
 

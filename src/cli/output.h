@@ -5,18 +5,16 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace sotto::cli {
+
+class Command;
 
 struct OutputOptions {
   bool json = false;
 };
 
 // Adds --json and --quiet to a subcommand. `json_help` says what the JSON holds; empty = the command has no --json.
-void add_output_options(CLI::App& command, OutputOptions& options, const std::string& json_help);
+void add_output_options(Command& command, OutputOptions& options, const std::string& json_help);
 
 // Prints exactly one JSON value on standard output.
 void print_json(const nlohmann::json& value);
@@ -25,6 +23,6 @@ void print_json(const nlohmann::json& value);
 void print_text(const std::string& text);
 
 // The "Example:" footer of --help.
-void add_example(CLI::App& command, const std::string& example);
+void add_example(Command& command, const std::string& example);
 
 }  // namespace sotto::cli

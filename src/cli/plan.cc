@@ -1,5 +1,6 @@
 // sotto plan: what a run would do, without doing it.
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
@@ -11,7 +12,6 @@
 #include "report/partition_table.h"
 #include "run/partition_summary.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -162,14 +162,14 @@ void plan(const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& program) {
+void add_plan(Command& program) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = program.add_subcommand("plan", "Print what a run would do, without doing it");
-  add_config_options(*command, options->config);
-  command->add_option("--picture", options->picture, "Also draw the partition into this PNG file");
-  add_output_options(*command, options->output, "Print the plan as JSON");
-  add_example(*command, "sotto plan examples/1_first_federation.toml --picture partition.png");
-  command->callback([options] { plan(*options); });
+  Command command = program.subcommand("plan", "Print what a run would do, without doing it");
+  add_config_options(command, options->config);
+  command.option("--picture", options->picture, "Also draw the partition into this PNG file");
+  add_output_options(command, options->output, "Print the plan as JSON");
+  add_example(command, "sotto plan examples/1_first_federation.toml --picture partition.png");
+  command.callback([options] { plan(*options); });
 }
 
 }  // namespace sotto::cli

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "data/source.h"
@@ -11,7 +12,6 @@
 
 #include <ATen/ATen.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -196,21 +196,21 @@ void predict(const PredictOptions& options) {
 
 }  // namespace
 
-void add_predict(CLI::App& program) {
+void add_predict(Command& program) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = program.add_subcommand("predict", "Classify records with a trained model");
-  command->add_option("RUN", options->run, "A run directory");
-  command->add_option("--prompt", options->prompt, "A prompt made by sotto export, instead of a run");
-  command->add_option("--client", options->client, "Use this client's model (default: the global one)");
-  command->add_option("--image", options->images, "Image files (PNG, JPEG)");
-  command->add_option("--data", options->data, "A folder or file of records, as for data.path");
-  command->add_option("--test", options->test, "The first so many held-out records")->check(CLI::PositiveNumber);
-  command->add_option("--top", options->top, "How many classes to show per record")->check(CLI::PositiveNumber);
-  add_output_options(*command, options->output, "Print classes and probabilities as JSON");
-  add_example(*command,
+  Command command = program.subcommand("predict", "Classify records with a trained model");
+  command.option("RUN", options->run, "A run directory");
+  command.option("--prompt", options->prompt, "A prompt made by sotto export, instead of a run");
+  command.option("--client", options->client, "Use this client's model (default: the global one)");
+  command.option("--image", options->images, "Image files (PNG, JPEG)");
+  command.option("--data", options->data, "A folder or file of records, as for data.path");
+  command.option("--test", options->test, "The first so many held-out records").positive();
+  command.option("--top", options->top, "How many classes to show per record").positive();
+  add_output_options(command, options->output, "Print classes and probabilities as JSON");
+  add_example(command,
               "sotto predict runs/first --test 5\n"
               "  sotto predict --prompt prompt.safetensors --image photo.jpg");
-  command->callback([options] { predict(*options); });
+  command.callback([options] { predict(*options); });
 }
 
 }  // namespace sotto::cli

@@ -5,10 +5,10 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
@@ -44,44 +44,44 @@ void pretrain(PretrainCommand& command) {
                          result.name, card.accuracy, card.dataset, result.name, result.name, result.file.string()));
 }
 
-void add_model_options(CLI::App& command, models::PretrainOptions& options) {
-  command.add_option("--model", options.model.name, "A model: vit-tiny, resnet18, cnn, …")->required();
-  command.add_option("--norm", options.model.norm, "ResNets: group or batch");
-  command.add_option("--width", options.model.width, "ViT");
-  command.add_option("--depth", options.model.depth, "ViT");
-  command.add_option("--heads", options.model.heads, "ViT");
-  command.add_option("--patch", options.model.patch, "ViT: pixels of a patch");
-  command.add_option("--hidden", options.model.hidden, "MLP: widths of the hidden layers")->delimiter(',');
-  command.add_option("--dropout", options.model.dropout, "Share of features dropped while training");
-  command.add_option("--weights", options.model.weights, "Start from these weights instead of random ones");
+void add_model_options(Command& command, models::PretrainOptions& options) {
+  command.option("--model", options.model.name, "A model: vit-tiny, resnet18, cnn, …").required();
+  command.option("--norm", options.model.norm, "ResNets: group or batch");
+  command.option("--width", options.model.width, "ViT");
+  command.option("--depth", options.model.depth, "ViT");
+  command.option("--heads", options.model.heads, "ViT");
+  command.option("--patch", options.model.patch, "ViT: pixels of a patch");
+  command.option("--hidden", options.model.hidden, "MLP: widths of the hidden layers").comma_separated();
+  command.option("--dropout", options.model.dropout, "Share of features dropped while training");
+  command.option("--weights", options.model.weights, "Start from these weights instead of random ones");
 }
 
-void add_data_options(CLI::App& command, models::PretrainOptions& options) {
-  command.add_option("--data", options.data.name, "A dataset of `sotto data list`")->required();
-  command.add_option("--image-size", options.data.image_size, "Resize images to so many pixels a side");
-  command.add_option("--domains", options.data.domains, "Only these domains")->delimiter(',');
-  command.add_option("--limit", options.data.limit, "At most so many training records");
+void add_data_options(Command& command, models::PretrainOptions& options) {
+  command.option("--data", options.data.name, "A dataset of `sotto data list`").required();
+  command.option("--image-size", options.data.image_size, "Resize images to so many pixels a side");
+  command.option("--domains", options.data.domains, "Only these domains").comma_separated();
+  command.option("--limit", options.data.limit, "At most so many training records");
 }
 
 }  // namespace
 
-void add_pretrain(CLI::App& program) {
+void add_pretrain(Command& program) {
   auto options = std::make_shared<PretrainCommand>();
   models::PretrainOptions& training = options->options;
-  CLI::App* command = program.add_subcommand("pretrain", "Train a backbone on a public dataset and keep it");
-  add_model_options(*command, training);
-  add_data_options(*command, training);
-  command->add_option("--name", training.name, "What to call the weights (default: MODEL-DATASET)");
-  command->add_option("--epochs", training.epochs, "Passes over the data")->capture_default_str();
-  command->add_option("--batch", training.batch, "Records per step")->capture_default_str();
-  command->add_option("--optimizer", training.optimizer, "adamw, or sgd with momentum")->capture_default_str();
-  command->add_option("--lr", training.lr, "Peak learning rate; warm-up, then a cosine to zero")->capture_default_str();
-  command->add_option("--weight-decay", training.weight_decay)->capture_default_str();
-  command->add_flag("--plain", options->plain, "No shifting and mirroring of images");
-  command->add_option("--seed", training.seed)->capture_default_str();
-  add_output_options(*command, options->output, "Print what was trained as JSON");
-  add_example(*command, "sotto pretrain --model vit-tiny --data cifar10 --epochs 20");
-  command->callback([options] { pretrain(*options); });
+  Command command = program.subcommand("pretrain", "Train a backbone on a public dataset and keep it");
+  add_model_options(command, training);
+  add_data_options(command, training);
+  command.option("--name", training.name, "What to call the weights (default: MODEL-DATASET)");
+  command.option("--epochs", training.epochs, "Passes over the data").shows_default();
+  command.option("--batch", training.batch, "Records per step").shows_default();
+  command.option("--optimizer", training.optimizer, "adamw, or sgd with momentum").shows_default();
+  command.option("--lr", training.lr, "Peak learning rate; warm-up, then a cosine to zero").shows_default();
+  command.option("--weight-decay", training.weight_decay).shows_default();
+  command.flag("--plain", options->plain, "No shifting and mirroring of images");
+  command.option("--seed", training.seed).shows_default();
+  add_output_options(command, options->output, "Print what was trained as JSON");
+  add_example(command, "sotto pretrain --model vit-tiny --data cifar10 --epochs 20");
+  command.callback([options] { pretrain(*options); });
 }
 
 }  // namespace sotto::cli

@@ -3,11 +3,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/table.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "report/page.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -79,14 +79,14 @@ void print_table(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report(CLI::App& program) {
+void add_report(Command& program) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = program.add_subcommand("report", "Compare runs side by side, as a table or as a page");
-  command->add_option("RUN", options->runs, "Run directories")->required();
-  command->add_option("-o,--out", options->page, "Write one HTML page with charts instead, which needs no network");
-  add_output_options(*command, options->output, "Print the summaries as a JSON list");
-  add_example(*command, "sotto report runs/* -o report.html");
-  command->callback([options] { options->page.empty() ? print_table(*options) : write_page(*options); });
+  Command command = program.subcommand("report", "Compare runs side by side, as a table or as a page");
+  command.option("RUN", options->runs, "Run directories").required();
+  command.option("-o,--out", options->page, "Write one HTML page with charts instead, which needs no network");
+  add_output_options(command, options->output, "Print the summaries as a JSON list");
+  add_example(command, "sotto report runs/* -o report.html");
+  command.callback([options] { options->page.empty() ? print_table(*options) : write_page(*options); });
 }
 
 }  // namespace sotto::cli

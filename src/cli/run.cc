@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/console.h"
@@ -11,7 +12,6 @@
 #include "methods/catalogue.h"
 #include "run/execute.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace sotto::cli {
@@ -66,16 +66,16 @@ void run(const RunOptions& options) {
 
 }  // namespace
 
-void add_run(CLI::App& program) {
+void add_run(Command& program) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = program.add_subcommand("run", "Run a federation into a run directory");
-  add_config_options(*command, options->config);
-  command->add_option("--out", options->out, "The run directory (default: runs/CONFIG-HASH)");
-  command->add_flag("--resume", options->resume, "Continue an interrupted run to the same final result");
-  add_threads_option(*command, options->threads);
-  add_output_options(*command, options->output, "Print summary.json on standard output");
-  add_example(*command, "sotto run examples/1_first_federation.toml --set federation.lr=0.1 --out runs/first");
-  command->callback([options] { run(*options); });
+  Command command = program.subcommand("run", "Run a federation into a run directory");
+  add_config_options(command, options->config);
+  command.option("--out", options->out, "The run directory (default: runs/CONFIG-HASH)");
+  command.flag("--resume", options->resume, "Continue an interrupted run to the same final result");
+  add_threads_option(command, options->threads);
+  add_output_options(command, options->output, "Print summary.json on standard output");
+  add_example(command, "sotto run examples/1_first_federation.toml --set federation.lr=0.1 --out runs/first");
+  command.callback([options] { run(*options); });
 }
 
 }  // namespace sotto::cli

@@ -7,6 +7,7 @@
 #include "base/statistics.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
@@ -14,7 +15,6 @@
 #include "experiments/sweep_grid.h"
 #include "experiments/sweep_options.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct SweepCommand {
 };
 
 // The table that is asked for. `given` tells which options were on the command line.
-experiments::SweepOptions resolve(const SweepCommand& command, const CLI::App& given) {
+experiments::SweepOptions resolve(const SweepCommand& command, const Command& given) {
   run::load_spec(command.config);  // what is wrong with it is said before anything of its table
   const auto described = run::load_table(command.config, config::kSweepTable);
   experiments::SweepOptions table =
@@ -50,10 +50,10 @@ experiments::SweepOptions resolve(const SweepCommand& command, const CLI::App& g
   } else {
     table.quick.clear();
   }
-  if (given.count("--grid") > 0) table.grid = command.table.grid;
-  if (given.count("--seeds") > 0) table.seeds = command.table.seeds;
-  if (given.count("--against") > 0) table.against = command.table.against;
-  if (given.count("--metric") > 0) table.metric = command.table.metric;
+  if (given.has("--grid")) table.grid = command.table.grid;
+  if (given.has("--seeds")) table.seeds = command.table.seeds;
+  if (given.has("--against")) table.against = command.table.against;
+  if (given.has("--metric")) table.metric = command.table.metric;
   return table;
 }
 
@@ -185,7 +185,7 @@ std::string table_of(const json& rows, const std::string& metric, bool compared)
   return table.to_string() + problems;
 }
 
-void sweep(const SweepCommand& command, const CLI::App& given) {
+void sweep(const SweepCommand& command, const Command& given) {
   catch_interrupts();
   const experiments::SweepOptions table = resolve(command, given);
   const std::vector<experiments::Cell> cells = experiments::combine(table.rows, experiments::expand_grid(table.grid));
@@ -218,29 +218,24 @@ void sweep(const SweepCommand& command, const CLI::App& given) {
 
 }  // namespace
 
-void add_sweep(CLI::App& program) {
+void add_sweep(Command& program) {
   auto options = std::make_shared<SweepCommand>();
-  CLI::App* command = program.add_subcommand(
+  Command command = program.subcommand(
       "sweep", "Run a grid of settings times seeds, or the table that the config's [sweep] describes, and compare");
-  add_config_options(*command, options->config);
-  command->add_option("--grid", options->table.grid, "KEY=V1,V2,… (repeatable: all combinations)")
-      ->take_all()
-      ->allow_extra_args(false);
-  command->add_option("--seeds", options->table.seeds, "Seeds for every setting, from the config's on")
-      ->check(CLI::Range(1, 10000));
-  command->add_option("--against", options->table.against,
-                      "The row, or KEY=VALUE[,…] of the setting, that the others are tested against");
-  command->add_option("--metric", options->table.metric,
-                      "Which value of summary.json to compare, or rounds_to:ACCURACY");
-  command->add_flag("--quick", options->quick, "A first look: what [sweep] calls quick, two seeds");
-  command->add_option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep)");
-  command->add_option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)")
-      ->check(CLI::Range(0, 1024));
-  add_output_options(*command, options->output, "Print the table as JSON");
-  add_example(*command,
+  add_config_options(command, options->config);
+  command.option("--grid", options->table.grid, "KEY=V1,V2,… (repeatable: all combinations)").repeatable();
+  command.option("--seeds", options->table.seeds, "Seeds for every setting, from the config's on").range(1, 10000);
+  command.option("--against", options->table.against,
+                 "The row, or KEY=VALUE[,…] of the setting, that the others are tested against");
+  command.option("--metric", options->table.metric, "Which value of summary.json to compare, or rounds_to:ACCURACY");
+  command.flag("--quick", options->quick, "A first look: what [sweep] calls quick, two seeds");
+  command.option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep)");
+  command.option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)").range(0, 1024);
+  add_output_options(command, options->output, "Print the table as JSON");
+  add_example(command,
               "sotto sweep examples/1_first_federation.toml --grid method.name=fedavg,local-only --seeds 5 "
               "--against method.name=local-only");
-  command->callback([options, command] { sweep(*options, *command); });
+  command.callback([options, command] { sweep(*options, command); });
 }
 
 }  // namespace sotto::cli

@@ -1,10 +1,9 @@
 // sotto ui: the runs of a folder as a local page that follows them.
 #include "base/interrupt.h"
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "ui/server.h"
-
-#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -29,14 +28,14 @@ void ui(const UiOptions& options) {
 
 }  // namespace
 
-void add_ui(CLI::App& program) {
+void add_ui(Command& program) {
   auto options = std::make_shared<UiOptions>();
-  CLI::App* command = program.add_subcommand("ui", "Show runs on a local page: list, follow, compare, budgets");
-  command->add_option("RUNS", options->root, "The folder with the runs (default: runs)");
-  command->add_option("--port", options->port, "The port on the loopback interface (default: any that is free)")
-      ->check(CLI::Range(0, 65535));
-  add_example(*command, "sotto ui runs");
-  command->callback([options] { ui(*options); });
+  Command command = program.subcommand("ui", "Show runs on a local page: list, follow, compare, budgets");
+  command.option("RUNS", options->root, "The folder with the runs (default: runs)");
+  command.option("--port", options->port, "The port on the loopback interface (default: any that is free)")
+      .range(0, 65535);
+  add_example(command, "sotto ui runs");
+  command.callback([options] { ui(*options); });
 }
 
 }  // namespace sotto::cli
