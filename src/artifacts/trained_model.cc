@@ -23,8 +23,9 @@ config::RunSpec spec_of(const RunReader& reader, std::optional<int64_t> client) 
 
 privacy::PrivateState state_of(const federation::Setup& setup, const std::filesystem::path& folder, int64_t round,
                                int64_t client) {
-  const auto store = setup.spec().federation.state == methods::StateStorage::kDisk ? federation::make_disk_store(folder / "state")
-                                                             : federation::make_memory_store(folder / "state");
+  const auto store = setup.spec().federation.state == methods::StateStorage::kDisk
+                         ? federation::make_disk_store(folder / "state")
+                         : federation::make_memory_store(folder / "state");
   store->restore(round);
   return store->get(client);
 }

@@ -69,7 +69,8 @@ std::vector<Canary> canaries(const data::Dataset& dataset, privacy::Adjacency ad
   const size_t near = known.size();
   for (NamedChange& point : far_points(dataset.kind)) known.push_back(std::move(point));
   std::vector<Canary> pairs;
-  const bool add_remove = adjacency == privacy::Adjacency::kAddRemove, same_label = adjacency == privacy::Adjacency::kReplaceSameLabel;
+  const bool add_remove = adjacency == privacy::Adjacency::kAddRemove,
+             same_label = adjacency == privacy::Adjacency::kReplaceSameLabel;
   const Edit absent = [](const Record&) { return std::optional<Record>(); };
   const int64_t labels = same_label ? 1 : std::min(dataset.classes(), kLabels);
   for (int64_t label = 0; label < labels; ++label) {

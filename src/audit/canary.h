@@ -1,8 +1,8 @@
 // Records that are easy to find again: what the two worlds of an audit differ in.
 #pragma once
 
-#include "privacy/neighbours.h"
 #include "data/dataset.h"
+#include "privacy/neighbours.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -191,8 +191,8 @@ class CaseMaker {
   CaseMaker(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options)
       : setup_(std::move(setup)),
         options_(options),
-        observer_(settings::word(setup_->spec().privacy ? setup_->spec().privacy->observer
-                                                        : privacy::Observer::kServer)) {}
+        observer_(
+            settings::word(setup_->spec().privacy ? setup_->spec().privacy->observer : privacy::Observer::kServer)) {}
 
   Case make() const {
     const auto worlds = best();
@@ -200,7 +200,8 @@ class CaseMaker {
     const Draw first = draw_of(draw);
     first(World::kWithout, kPilotSeed);
     first(World::kWith, kPilotSeed);
-    Case result{.name = setup_->spec().method, .variant = settings::word(setup_->spec().variant), .what = worlds->canary()};
+    Case result{
+        .name = setup_->spec().method, .variant = settings::word(setup_->spec().variant), .what = worlds->canary()};
     result.observer = observer_;
     result.delta = setup_->spec().privacy ? setup_->spec().privacy->delta : kDefaultDelta;
     result.gaussian = true;

@@ -60,7 +60,8 @@ nlohmann::json WholeRunOutcome::to_json() const {
 }
 
 WholeRunOutcome audit_whole_run(const federation::Setup& setup, const WholeRunOptions& options) {
-  if (setup.spec().privacy && (setup.spec().privacy->unit != privacy::Unit::kRecord || setup.spec().privacy->trusts_server())) {
+  if (setup.spec().privacy &&
+      (setup.spec().privacy->unit != privacy::Unit::kRecord || setup.spec().privacy->trusts_server())) {
     fail_user("audit: a whole run is audited for records, against the server; this config protects a {} against {}",
               settings::word(setup.spec().privacy->unit), settings::word(setup.spec().privacy->observer));
   }

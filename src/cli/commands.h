@@ -18,6 +18,7 @@ void add_plan(Command& program);
 void add_embed(Command& program);
 void add_predict(Command& program);
 void add_ledger(Command& program);
+void add_list(Command& program);
 void add_pretrain(Command& program);
 void add_report(Command& program);
 void add_run(Command& program);

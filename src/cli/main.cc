@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   sotto::cli::add_report(program);
   sotto::cli::add_ui(program);
   sotto::cli::add_ledger(program);
+  sotto::cli::add_list(program);
   sotto::cli::add_audit(program);
   sotto::cli::add_attack(program);
   sotto::cli::add_predict(program);

@@ -16,6 +16,7 @@ namespace {
 
 struct PretrainCommand {
   models::PretrainOptions options;
+  std::string norm = settings::word(models::Normalisation::kGroup);
   bool plain = false;
   OutputOptions output;
 };
@@ -23,6 +24,7 @@ struct PretrainCommand {
 void pretrain(PretrainCommand& command) {
   catch_interrupts();
   command.options.augment = !command.plain;
+  command.options.model.norm = settings::from_word<models::Normalisation>(command.norm);
   const auto result = models::pretrain(command.options, [&](const models::EpochReport& epoch) {
     const ProgressPause pause;
     info("epoch {} of {}: loss {:.4f}, accuracy {:.4f}, {}", epoch.epoch, command.options.epochs, epoch.loss,
@@ -44,9 +46,9 @@ void pretrain(PretrainCommand& command) {
                          result.name, card.accuracy, card.dataset, result.name, result.name, result.file.string()));
 }
 
-void add_model_options(Command& command, models::PretrainOptions& options) {
+void add_model_options(Command& command, models::PretrainOptions& options, std::string& norm) {
   command.option("--model", options.model.name, "A model: vit-tiny, resnet18, cnn, …").required();
-  command.option("--norm", options.model.norm, "ResNets: group or batch");
+  command.option("--norm", norm, "ResNets: group or batch").one_of(settings::words<models::Normalisation>());
   command.option("--width", options.model.width, "ViT");
   command.option("--depth", options.model.depth, "ViT");
   command.option("--heads", options.model.heads, "ViT");
@@ -69,7 +71,7 @@ void add_pretrain(Command& program) {
   auto options = std::make_shared<PretrainCommand>();
   models::PretrainOptions& training = options->options;
   Command command = program.subcommand("pretrain", "Train a backbone on a public dataset and keep it");
-  add_model_options(command, training);
+  add_model_options(command, training, options->norm);
   add_data_options(command, training);
   command.option("--name", training.name, "What to call the weights (default: MODEL-DATASET)");
   command.option("--epochs", training.epochs, "Passes over the data").shows_default();

@@ -26,7 +26,8 @@ struct RunSpec : methods::RunSettings {
   std::string name;      // a label for people
   RecordOptions record;  // what is kept of the run
 
-  // SHA-256 of the settings that determine the result; not of labels, of what is kept, or of where states live meanwhile.
+  // SHA-256 of the settings that determine the result; not of labels, of what is kept, or of where states live
+  // meanwhile.
   std::string hash() const;
   nlohmann::json to_json() const;
   // TOML that loads to the same.

@@ -45,7 +45,8 @@ const std::vector<Rule>& rules() {
         "LaDP-FL's Distribution II: as dirichlet, but the last client gets nothing of the private class",
         {"alpha", "private_label"}},
        partitioning::distribution_2},
-      {{"resample", "records_per_client records drawn anew for each client: clients overlap, nothing is stored",
+      {{"resample",
+        "records_per_client records drawn anew for each client: clients overlap, nothing is stored",
         {"records_per_client"}},
        nullptr},
   };

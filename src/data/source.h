@@ -1,8 +1,8 @@
 // Datasets by name or by path.
 #pragma once
 
-#include "data/options.h"
 #include "data/dataset.h"
+#include "data/options.h"
 
 #include <filesystem>
 #include <optional>

@@ -160,10 +160,12 @@ std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const met
   }
   Table families({"family", "coefficients or knots", "R²", "leave-one-out", ""});
   for (const methods::FamilyFit& family : fit.families) {
-    families.add_row({settings::word(family.family), family.curve ? formula(*family.curve) : "", number(family.r_squared),
-                      number(family.leave_one_out), family.family == fit.chosen.family ? "chosen" : family.why_not});
+    families.add_row({settings::word(family.family), family.curve ? formula(*family.curve) : "",
+                      number(family.r_squared), number(family.leave_one_out),
+                      family.family == fit.chosen.family ? "chosen" : family.why_not});
   }
-  if (fit.chosen.family == methods::CurveFamily::kConstant) families.add_row({"constant", formula(fit.chosen), "–", "–", "chosen"});
+  if (fit.chosen.family == methods::CurveFamily::kConstant)
+    families.add_row({"constant", formula(fit.chosen), "–", "–", "chosen"});
   return fmt::format("accuracy in %, mean over {} run{}; * is a budget's best bound\n{}\n{}", grid.repeats,
                      grid.repeats == 1 ? "" : "s", accuracies.to_string(), families.to_string());
 }

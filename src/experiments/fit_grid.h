@@ -16,7 +16,7 @@ struct FitScope {
 };
 
 struct FitGrid {
-  config::RunSpec spec;         // the user's settings, with a constant curve in place of the one that is looked for
+  config::RunSpec spec;  // the user's settings, with a constant curve in place of the one that is looked for
   FitOptions options;
   std::vector<double> budgets;  // ascending, distinct
   std::vector<double> bounds;   // ascending, distinct

@@ -19,8 +19,8 @@ struct FitOptions {
   std::vector<double> bounds;   // clipping bounds to try
   int64_t repeats = 3;          // seeds per pair
   methods::CurveAxis axis = methods::CurveAxis::kEpsilon;  // what the bound is a function of
-  bool outliers = true;          // drop points by the inter-quartile rule
-  bool monotone = false;         // the bound never falls as the budget grows
+  bool outliers = true;                                    // drop points by the inter-quartile rule
+  bool monotone = false;                                   // the bound never falls as the budget grows
 
   bool operator==(const FitOptions&) const = default;
 };

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/random.h"
-#include "methods/run_settings.h"
 #include "data/dataset.h"
+#include "methods/run_settings.h"
 #include "models/model.h"
 #include "privacy/release.h"
 

@@ -3,11 +3,11 @@
 // A new method is one small file that defines a MethodEntry, and one line in catalogue.cc.
 #pragma once
 
-#include "settings/section.h"
 #include "data/partition.h"
 #include "methods/context.h"
 #include "privacy/channel.h"
 #include "privacy/wire.h"
+#include "settings/section.h"
 
 #include <algorithm>
 #include <any>
@@ -85,9 +85,9 @@ struct MethodEntry {
   bool has(Variant variant) const { return std::find(variants.begin(), variants.end(), variant) != variants.end(); }
 
   std::string name;
-  std::string what;      // one line for people
-  std::string citation;  // "" for the project's own
-  std::string family = {};               // which methods it shares its parts with
+  std::string what;                               // one line for people
+  std::string citation;                           // "" for the project's own
+  std::string family = {};                        // which methods it shares its parts with
   std::vector<privacy::Unit> units = {};          // what it can protect; none: it is not private
   std::vector<privacy::Observer> observers = {};  // against whom
   std::vector<Variant> variants = {Variant::kSound};

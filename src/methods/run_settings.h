@@ -42,7 +42,7 @@ constexpr auto choices(StateStorage) {
 
 // [federation]
 struct FederationOptions {
-  int64_t cohort = 0;              // clients per round; 0 = all (Poisson: the expected number)
+  int64_t cohort = 0;  // clients per round; 0 = all (Poisson: the expected number)
   CohortSampling sampling = CohortSampling::kFixed;
   int64_t local_epochs = 1;
   int64_t batch = 32;
@@ -50,8 +50,8 @@ struct FederationOptions {
   Optimizer optimizer = Optimizer::kSgd;
   double momentum = 0.0;
   double weight_decay = 0.0;
-  int64_t eval_every = 1;        // evaluate after every so many rounds, and always after the last
-  int64_t eval_clients = 0;      // evaluate on this many clients, the same each time; 0 = all
+  int64_t eval_every = 1;                      // evaluate after every so many rounds, and always after the last
+  int64_t eval_clients = 0;                    // evaluate on this many clients, the same each time; 0 = all
   StateStorage state = StateStorage::kMemory;  // where clients' personal state lives between rounds
 
   // Descent by the gradient alone: what noise does to the model is then known in closed form.
@@ -71,8 +71,8 @@ struct RunSettings {
   FederationOptions federation;
   std::string method = "fedavg";
   Variant variant = Variant::kSound;
-  std::any options;                  // the method's own, as its reader made them: options_of<T>
-  std::string method_options = "{}"; // the same as canonical JSON, to be written and hashed
+  std::any options;                   // the method's own, as its reader made them: options_of<T>
+  std::string method_options = "{}";  // the same as canonical JSON, to be written and hashed
   std::optional<privacy::PrivacyTerms> privacy;
 
   bool as_printed() const { return variant == Variant::kPaper; }

@@ -1,9 +1,9 @@
 // Features of a frozen backbone, computed once and kept.
 #pragma once
 
-#include "models/options.h"
 #include "data/dataset.h"
 #include "models/model.h"
+#include "models/options.h"
 
 #include <cstdint>
 #include <filesystem>

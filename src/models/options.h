@@ -19,15 +19,15 @@ constexpr auto choices(Normalisation) {
 }
 
 struct ModelOptions {
-  std::string name = "cnn";     // a model known to the catalogue of models
-  std::string weights;          // "" = random; a file, or the name of installed or pretrained weights
+  std::string name = "cnn";                    // a model known to the catalogue of models
+  std::string weights;                         // "" = random; a file, or the name of installed or pretrained weights
   Normalisation norm = Normalisation::kGroup;  // ResNets
-  std::vector<int64_t> hidden;  // MLP: widths of the hidden layers; empty = the model's default
-  int64_t width = 0;            // ViT: 0 = the named size's own value
-  int64_t depth = 0;            // ViT
-  int64_t heads = 0;            // ViT
-  int64_t patch = 4;            // ViT
-  int64_t adapter = 0;          // ViT: bottleneck of the adapter after each block; 0 = none
+  std::vector<int64_t> hidden;                 // MLP: widths of the hidden layers; empty = the model's default
+  int64_t width = 0;                           // ViT: 0 = the named size's own value
+  int64_t depth = 0;                           // ViT
+  int64_t heads = 0;                           // ViT
+  int64_t patch = 4;                           // ViT
+  int64_t adapter = 0;                         // ViT: bottleneck of the adapter after each block; 0 = none
   double dropout = 0.0;
   bool freeze_backbone = false;       // train only adapters, projection and head
   std::vector<std::string> personal;  // name prefixes of parameters that never leave the client (e.g. "head.")

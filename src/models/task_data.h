@@ -1,9 +1,9 @@
 // The data of a run as its model sees it.
 #pragma once
 
-#include "models/options.h"
 #include "data/dataset.h"
 #include "models/model.h"
+#include "models/options.h"
 
 #include <cstdint>
 #include <mutex>

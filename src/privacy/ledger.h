@@ -49,8 +49,8 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes
-  // of the declared observer. Other terms than those the file holds are a UserError. Releases in the clear are outside any
-  // budget.
+  // of the declared observer. Other terms than those the file holds are a UserError. Releases in the clear are outside
+  // any budget.
   void agree(const PrivacyTerms& terms, HeldTo held_to);
   std::optional<PrivacyTerms> terms() const;
 

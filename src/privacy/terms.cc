@@ -49,14 +49,10 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
 }
 
 nlohmann::json to_json(const PrivacyTerms& terms) {
-  return {{"epsilon", terms.epsilon},
-          {"delta", terms.delta},
-          {"adjacency", terms.adjacency},
-          {"unit", terms.unit},
-          {"observer", terms.observer},
-          {"noise", terms.generator},
-          {"budgets", terms.budgets},
-          {"budget_shares", terms.budget_shares},
+  return {{"epsilon", terms.epsilon},        {"delta", terms.delta},
+          {"adjacency", terms.adjacency},    {"unit", terms.unit},
+          {"observer", terms.observer},      {"noise", terms.generator},
+          {"budgets", terms.budgets},        {"budget_shares", terms.budget_shares},
           {"budget_seed", terms.budget_seed}};
 }
 

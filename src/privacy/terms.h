@@ -1,5 +1,5 @@
-// [privacy]: what is promised to whom. Stated, never assumed: without it a run releases everything in the clear, and says
-// so.
+// [privacy]: what is promised to whom. Stated, never assumed: without it a run releases everything in the clear, and
+// says so.
 #pragma once
 
 #include "privacy/neighbours.h"
@@ -34,9 +34,9 @@ struct PrivacyTerms {
   double delta = 0.0;
   Adjacency adjacency = Adjacency::kReplace;
   Unit unit = Unit::kRecord;
-  Observer observer = Observer::kServer;       // against whom
-  Generator generator = Generator::kReplay;    // where noise comes from; the key is `noise`
-  std::vector<double> budgets;      // clients' own ε; empty = epsilon for everyone
+  Observer observer = Observer::kServer;     // against whom
+  Generator generator = Generator::kReplay;  // where noise comes from; the key is `noise`
+  std::vector<double> budgets;               // clients' own ε; empty = epsilon for everyone
   // How the budgets are dealt. Empty: in turn, client i has budgets[i mod length]. Otherwise every client draws its
   // own, budgets[k] with a probability proportional to budget_shares[k].
   std::vector<double> budget_shares;

@@ -13,8 +13,9 @@ Run::Run(const federation::Setup& setup, const RunOptions& options)
       folder_(options.folder),
       directory_(options.folder, setup_.spec(), options.resume),
       ledger_(std::make_unique<privacy::Ledger>(directory_.ledger_file())),
-      states_(setup_.spec().federation.state == methods::StateStorage::kDisk ? federation::make_disk_store(directory_.state_folder())
-                                                       : federation::make_memory_store(directory_.state_folder())) {
+      states_(setup_.spec().federation.state == methods::StateStorage::kDisk
+                  ? federation::make_disk_store(directory_.state_folder())
+                  : federation::make_memory_store(directory_.state_folder())) {
   const bool keeps_uploads = setup_.spec().record.uploads;
   const auto watch = [this, keeps_uploads, done = options.client_done](int64_t round, const federation::Reply& reply) {
     if (keeps_uploads && reply.upload) directory_.upload(round, reply.client, *reply.upload);

@@ -167,9 +167,8 @@ TEST(PacDp, TheCurveIsPartOfTheSpecAndNotItsFile) {
   EXPECT_THAT(spec.method_options, HasSubstr("quadratic"));
   const auto again = config::parse_run_spec(spec.to_toml(), "b.toml", {});
   EXPECT_EQ(spec.hash(), again.hash());
-  const auto constant =
-      config::parse_run_spec(config("\"pac-dp\"\ncurve = { family = \"constant\", coefficients = [0.25] }", kReplace),
-                             "c.toml", {});
+  const auto constant = config::parse_run_spec(
+      config("\"pac-dp\"\ncurve = { family = \"constant\", coefficients = [0.25] }", kReplace), "c.toml", {});
   EXPECT_NE(spec.hash(), constant.hash());
 }
 
@@ -217,9 +216,8 @@ TEST(AqcStyle, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
 }
 
 TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
-  const auto spec =
-      config::parse_run_spec(config(kCurve, kReplace + "budgets = [0.05, 0.1, 1]\nbudget_shares = [0.6, 0.3, 0.1]\n"),
-                             "a.toml", {});
+  const auto spec = config::parse_run_spec(
+      config(kCurve, kReplace + "budgets = [0.05, 0.1, 1]\nbudget_shares = [0.6, 0.3, 0.1]\n"), "a.toml", {});
   std::map<double, int> count;
   for (int64_t client = 0; client < 10000; ++client) ++count[spec.privacy->budget_of(client)];
   EXPECT_NEAR(count[0.05], 6000, 200);

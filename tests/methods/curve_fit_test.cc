@@ -62,7 +62,8 @@ TEST(CurveFit, QuadraticByHand) {
 // inner point by a third of it.
 TEST(CurveFit, LeaveOneOutByHand) {
   const CurveFit fit = fit_curve(kZigzag, kPlain);
-  EXPECT_NEAR(*family(fit, CurveFamily::kQuadratic).leave_one_out, std::sqrt((49 + 49 / 9.0 + 49 / 9.0 + 49) / 4), 1e-9);
+  EXPECT_NEAR(*family(fit, CurveFamily::kQuadratic).leave_one_out, std::sqrt((49 + 49 / 9.0 + 49 / 9.0 + 49) / 4),
+              1e-9);
 }
 
 // Bend at 2: the first point is met, a line through 3, 2, 5 leaves 24/9. Bend at 3: the last point is met, the line
@@ -138,8 +139,8 @@ TEST(CurveFit, FewPointsLeaveFamiliesOut) {
 
 TEST(CurveFit, EqualBoundsAreAConstant) {
   for (const bool monotone : {false, true}) {
-    const CurveFit fit =
-        fit_curve({{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}}, {.axis = CurveAxis::kSignalToNoise, .monotone = monotone, .grain = 1});
+    const CurveFit fit = fit_curve({{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}},
+                                   {.axis = CurveAxis::kSignalToNoise, .monotone = monotone, .grain = 1});
     EXPECT_EQ(fit.chosen.family, CurveFamily::kConstant);
     EXPECT_EQ(fit.chosen.axis, CurveAxis::kSignalToNoise);
     EXPECT_TRUE(fit.dropped.empty());

@@ -185,7 +185,7 @@ class Worked : public ::testing::Test {
 
 std::unique_ptr<Framework> Worked::framework(const std::string& name) {
   settings::Section section(nlohmann::json::object(), "method",
-                          std::make_shared<settings::Source>(settings::Source{.file = "test", .line = {}}));
+                            std::make_shared<settings::Source>(settings::Source{.file = "test", .line = {}}));
   static const std::map<std::string, FrameworkReader> makers = {{"fedproto", make_fedproto}, {"fedpcl", make_fedpcl},
                                                                 {"fpl", make_fpl},           {"fedplvm", make_fedplvm},
                                                                 {"fedtgp", make_fedtgp},     {"mpft", make_mpft}};

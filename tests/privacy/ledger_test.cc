@@ -236,7 +236,8 @@ TEST(Budget, SurvivesReopening) {
   {
     Ledger ledger(file);
     EXPECT_THROW(ledger.spend(gaussian(2, 0, 4.0)), BudgetSpent);
-    EXPECT_THROW(ledger.agree(terms(50.0), HeldTo::kProven), UserError) << "terms cannot be raised behind a client's back";
+    EXPECT_THROW(ledger.agree(terms(50.0), HeldTo::kProven), UserError)
+        << "terms cannot be raised behind a client's back";
   }
   fs::remove(file);
   fs::remove(file.string() + "-wal");

@@ -28,8 +28,8 @@ struct Pool {
 
 class ResamplePartition : public Partition {
  public:
-  ResamplePartition(const DataOptions& options, const Dataset& dataset, Pool train, Pool test,
-                    bool test_in_train, const ClientSplit& split, uint64_t seed)
+  ResamplePartition(const DataOptions& options, const Dataset& dataset, Pool train, Pool test, bool test_in_train,
+                    const ClientSplit& split, uint64_t seed)
       : clients_(options.clients),
         seed_(seed),
         train_(std::move(train)),
@@ -73,8 +73,8 @@ class ResamplePartition : public Partition {
 
 }  // namespace
 
-std::unique_ptr<Partition> make_resample(const DataOptions& options, const Dataset& dataset,
-                                         const Labels& train, const ClientSplit& split, uint64_t seed) {
+std::unique_ptr<Partition> make_resample(const DataOptions& options, const Dataset& dataset, const Labels& train,
+                                         const ClientSplit& split, uint64_t seed) {
   if (options.records_per_client < 1) {
     fail_user("data.records_per_client is {}: it must be at least 1", options.records_per_client);
   }

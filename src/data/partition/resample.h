@@ -11,7 +11,7 @@
 namespace sotto::data::partitioning {
 
 // Memory does not grow with the number of clients. Too few records for records_per_client is a UserError.
-std::unique_ptr<Partition> make_resample(const DataOptions& options, const Dataset& dataset,
-                                         const Labels& train, const ClientSplit& split, uint64_t seed);
+std::unique_ptr<Partition> make_resample(const DataOptions& options, const Dataset& dataset, const Labels& train,
+                                         const ClientSplit& split, uint64_t seed);
 
 }  // namespace sotto::data::partitioning

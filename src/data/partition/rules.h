@@ -4,8 +4,8 @@
 // found by the caller.
 #pragma once
 
-#include "data/options.h"
 #include "data/dataset.h"
+#include "data/options.h"
 #include "data/partition/groups.h"
 #include "data/partition/labels.h"
 

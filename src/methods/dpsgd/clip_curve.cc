@@ -50,8 +50,7 @@ void check_answer(const ClipCurve& curve, double x, const std::string& where) {
   const double bound = curve(x);
   if (!(bound > 0) || !std::isfinite(bound)) {
     fail_user("{}: the bound is {} at {} = {}; narrow low and high, or give a positive least", where, bound,
-              settings::word(curve.axis),
-              x);
+              settings::word(curve.axis), x);
   }
 }
 
@@ -84,7 +83,8 @@ void read_coefficients(settings::Section& section, ClipCurve& curve, size_t coun
 
 void read_knots(settings::Section& section, ClipCurve& curve) {
   curve.knots = section.numbers("knots", {}, settings::kPositive);
-  curve.values = section.numbers("values", {}, curve.family == CurveFamily::kIsotonic ? settings::kPositive : settings::kAny);
+  curve.values =
+      section.numbers("values", {}, curve.family == CurveFamily::kIsotonic ? settings::kPositive : settings::kAny);
   if (curve.knots.size() < 2) section.fail("knots", "must be at least two numbers");
   if (!std::is_sorted(curve.knots.begin(), curve.knots.end(), std::less_equal<>())) {
     section.fail("knots", "must rise from one to the next");
@@ -106,10 +106,12 @@ struct BuiltIn {
 
 const std::vector<BuiltIn>& built_ins() {
   static const std::vector<BuiltIn> curves = [] {
-    ClipCurve mnist{.family = CurveFamily::kQuadratic, .coefficients = {-5.5235, 12.0719, 1.4004}, .knots = {}, .values = {}};
+    ClipCurve mnist{
+        .family = CurveFamily::kQuadratic, .coefficients = {-5.5235, 12.0719, 1.4004}, .knots = {}, .values = {}};
     mnist.low = 0.05;
     mnist.high = vertex(mnist.coefficients);
-    ClipCurve cifar{.family = CurveFamily::kQuadratic, .coefficients = {0.0426, 1.29, 1.106}, .knots = {}, .values = {}};
+    ClipCurve cifar{
+        .family = CurveFamily::kQuadratic, .coefficients = {0.0426, 1.29, 1.106}, .knots = {}, .values = {}};
     cifar.low = 0.5;
     cifar.high = 5.0;
     return std::vector<BuiltIn>{{"paper-mnist", mnist}, {"paper-cifar10", cifar}};
@@ -135,7 +137,8 @@ double ClipCurve::operator()(double x) const {
     bound = coefficients[0];
   } else {
     x = std::clamp(x, low, high);
-    bound = family == CurveFamily::kQuadratic ? quadratic(coefficients, x) : coefficients[0] * std::pow(x, coefficients[1]);
+    bound =
+        family == CurveFamily::kQuadratic ? quadratic(coefficients, x) : coefficients[0] * std::pow(x, coefficients[1]);
   }
   if (least > 0) bound = std::max(bound, least);
   return most > 0 ? std::min(bound, most) : bound;

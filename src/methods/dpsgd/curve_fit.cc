@@ -198,8 +198,9 @@ Fitted fit_isotonic(const Points& points) {
 }
 
 std::vector<Family> families(bool monotone) {
-  std::vector<Family> result = {
-      {CurveFamily::kPower, 2, fit_power}, {CurveFamily::kQuadratic, 3, fit_quadratic}, {CurveFamily::kPiecewiseLinear, 3, fit_piecewise}};
+  std::vector<Family> result = {{CurveFamily::kPower, 2, fit_power},
+                                {CurveFamily::kQuadratic, 3, fit_quadratic},
+                                {CurveFamily::kPiecewiseLinear, 3, fit_piecewise}};
   if (monotone) result.push_back({CurveFamily::kIsotonic, 2, fit_isotonic});
   return result;
 }

@@ -1,8 +1,8 @@
 // How LaDP-FL deals clipping and noise to layers. Everything that it looks at is public.
 #pragma once
 
-#include "settings/section.h"
 #include "privacy/dpsgd/noisy_descent.h"
+#include "settings/section.h"
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace sotto::methods {
 
 // How the bound is dealt to layers.
 enum class LayerBounds {
-  kSize,   // C_j ∝ √d_j
+  kSize,  // C_j ∝ √d_j
   kEqual,
   kProbe,  // as the norms of gradients of records that nobody holds
 };

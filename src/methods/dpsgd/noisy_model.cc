@@ -1,8 +1,8 @@
 #include "methods/dpsgd/noisy_model.h"
 
 #include "base/error.h"
-#include "methods/parts/averaging.h"
 #include "methods/dpsgd/noisy_training.h"
+#include "methods/parts/averaging.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/softmax_kl.h"
 #include "methods/parts/trainer_client.h"
@@ -63,10 +63,9 @@ class Planner {
   }
 
   privacy::Channel channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const {
-    privacy::Channel channel =
-        privacy::Channel::gaussian(kModel, privacy::kServer, mechanism, privacy_.neighbours())
-            .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
-            .times(client.participations, "once per participation");
+    privacy::Channel channel = privacy::Channel::gaussian(kModel, privacy::kServer, mechanism, privacy_.neighbours())
+                                   .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
+                                   .times(client.participations, "once per participation");
     if (const std::string why = why_unproven(); !why.empty()) channel.unproven(why);
     return channel;
   }
@@ -106,8 +105,7 @@ class Client : public TrainerClient {
     const privacy::GroupwiseGaussian mechanism =
         privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context.own.epsilon));
     const auto clipped_update = [&] {
-      return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound),
-                                 planner_.privacy().neighbours());
+      return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound), planner_.privacy().neighbours());
     };
     NamedTensors declared;
     declared.push_back(declared_weight(static_cast<double>(shard.size())));

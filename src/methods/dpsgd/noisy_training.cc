@@ -261,11 +261,11 @@ MethodEntry noisy_training(std::string name, std::string what, std::string citat
       .what = std::move(what),
       .citation = std::move(citation),
       .family = "dp-sgd",
-          .units = {privacy::Unit::kRecord},
-          .observers = {privacy::Observer::kServer},
-          .variants = paper == PaperVariant::kNone ? std::vector{Variant::kSound}
-                                                   : std::vector{Variant::kSound, Variant::kPaper},
-          .read_options = [read](settings::Section& section) { return std::any(read(section)); },
+      .units = {privacy::Unit::kRecord},
+      .observers = {privacy::Observer::kServer},
+      .variants =
+          paper == PaperVariant::kNone ? std::vector{Variant::kSound} : std::vector{Variant::kSound, Variant::kPaper},
+      .read_options = [read](settings::Section& section) { return std::any(read(section)); },
       .plan = [member](const PublicContext& context,
                        const ClientFacts& client) { return plan(context, client, member(context)); },
       .personal = [](const RunSettings& spec) { return !spec.model.personal.empty(); },

@@ -32,9 +32,9 @@ struct NoisyTraining {
   std::function<void(const PublicContext&, const ClientFacts&, privacy::DescentPlan&)> price = {};
   // How the budget is dealt to a client's participations: relative shares of Σ 1/z², at 0 … 1 of the way through them.
   std::function<double(double)> spending = {};
-  std::optional<LayerRule> layers = {};  // layers have bounds and noise of their own
+  std::optional<LayerRule> layers = {};    // layers have bounds and noise of their own
   std::optional<NoisyModel> printed = {};  // what variant = "paper" does instead, where that is another method
-  bool weigh_by_noise = false;           // clients count by the inverse variance of their noise, not by their records
+  bool weigh_by_noise = false;             // clients count by the inverse variance of their noise, not by their records
 };
 
 // Key growth: 1/z² ∝ x^growth; nothing where that is 0.

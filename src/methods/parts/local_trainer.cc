@@ -10,8 +10,7 @@
 namespace sotto::methods {
 namespace {
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const FederationOptions& options,
-                                                        const at::Tensor& flat) {
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const FederationOptions& options, const at::Tensor& flat) {
   const std::vector<at::Tensor> parameters = {flat};
   if (options.optimizer == Optimizer::kAdam) {
     return std::make_unique<torch::optim::Adam>(

@@ -1,9 +1,9 @@
 // Plain local training: mini-batch descent on one client's records. The part that most methods share.
 #pragma once
 
-#include "methods/run_settings.h"
 #include "data/partition.h"
 #include "methods/method.h"
+#include "methods/run_settings.h"
 #include "models/flat.h"
 #include "models/model.h"
 

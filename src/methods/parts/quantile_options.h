@@ -1,8 +1,8 @@
 // The keys of methods whose clipping bound follows a quantile.
 #pragma once
 
-#include "settings/section.h"
 #include "privacy/mechanisms/quantile.h"
+#include "settings/section.h"
 
 namespace sotto::methods {
 

@@ -34,8 +34,8 @@ bool holds_prompt(const RunSettings& spec, const NamedTensors& weights) {
   return !find_method(spec.method).uses_model && find_tensor(weights, kPrompt).defined();
 }
 
-PromptFile prompt_file_of(const RunSettings& spec, const std::vector<std::string>& class_names,
-                          int64_t feature_width, const NamedTensors& weights) {
+PromptFile prompt_file_of(const RunSettings& spec, const std::vector<std::string>& class_names, int64_t feature_width,
+                          const NamedTensors& weights) {
   const json options = json::parse(spec.method_options);
   return {.encoder = options.at("encoder").get<std::string>(),
           .feature_width = feature_width,

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/named_tensors.h"
-#include "methods/run_settings.h"
 #include "methods/prompts/prompt_math.h"
+#include "methods/run_settings.h"
 #include "models/vision_language/vision_language.h"
 
 #include <filesystem>
@@ -25,8 +25,8 @@ struct PromptFile {
 
 // Whether selected_weights of this run's method are a prompt.
 bool holds_prompt(const RunSettings& spec, const NamedTensors& weights);
-PromptFile prompt_file_of(const RunSettings& spec, const std::vector<std::string>& class_names,
-                          int64_t feature_width, const NamedTensors& weights);
+PromptFile prompt_file_of(const RunSettings& spec, const std::vector<std::string>& class_names, int64_t feature_width,
+                          const NamedTensors& weights);
 
 void write_prompt_file(const std::filesystem::path& path, const PromptFile& file);
 // A file that is no prompt is a UserError.

@@ -183,7 +183,8 @@ privacy::Channel steps_channel(const Terms& terms, const privacy::NoisySteps& st
 }
 
 privacy::Channel gradient_channel(const RunSettings& spec, const ClientFacts& client) {
-  return privacy::Channel::to_trusted_server(kGlobalGradient, privacy::TrustedServer::declared_by(spec.privacy, spec.method))
+  return privacy::Channel::to_trusted_server(kGlobalGradient,
+                                             privacy::TrustedServer::declared_by(spec.privacy, spec.method))
       .times(client.participations, "once per participation");
 }
 
@@ -517,9 +518,13 @@ MethodEntry prompt_learning(std::string name, std::string what, std::string cita
       .uses_model = false,
       .plan = [read](const PublicContext& context, const ClientFacts& client) { return plan(context, client, read); },
       .personal =
-          [read](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local != LocalPrompt::kNone; },
+          [read](const RunSettings& spec) {
+            return spec.options_of<PromptOptions>().shape.local != LocalPrompt::kNone;
+          },
       .global =
-          [read](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local == LocalPrompt::kNone; },
+          [read](const RunSettings& spec) {
+            return spec.options_of<PromptOptions>().shape.local == LocalPrompt::kNone;
+          },
       .make_client = [read](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
         return std::make_unique<Client>(context, read);
       },

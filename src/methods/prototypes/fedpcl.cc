@@ -12,7 +12,8 @@ constexpr const char* kHeld = "clients.held";       // bool [clients, C]
 // The encoder learns by contrast alone; the head is fitted to what the encoder gives, and sends nothing back.
 class FedPcl : public Framework {
  public:
-  explicit FedPcl(settings::Section& section) : temperature_(section.number("temperature", 0.07, settings::kPositive)) {}
+  explicit FedPcl(settings::Section& section)
+      : temperature_(section.number("temperature", 0.07, settings::kPositive)) {}
 
   bool head_is_apart() const override { return true; }
 

@@ -167,8 +167,8 @@ double PrototypeRelease::multiplier(const ClientFacts& client) const {
   const double epsilon = epsilon_for_values(client);
   const double delta = spec_.privacy->delta;
   if (!printed_) {
-    const double z = privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0,
-                                                   spec_.privacy->neighbours().adjacency);
+    const double z =
+        privacy::noise_multiplier_for(epsilon, delta, releases(client), 1.0, spec_.privacy->neighbours().adjacency);
     return z / std::sqrt(1 - (options_.centre ? options_.centre_share : 0.0) - options_.encoder_share);
   }
   const auto printed = privacy::printed_noise_multiplier(epsilon, delta, releases(client));

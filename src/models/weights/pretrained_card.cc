@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "models/weights/weight_store.h"
-
 #include "settings/choice_json.h"
 
 #include <nlohmann/json.hpp>

@@ -19,8 +19,8 @@ std::filesystem::path find_tokenizer(const std::string& name_or_path);
 
 // What is needed to compute features by name: the model, and how large its images should be.
 struct Backbone {
-  ModelOptions model;  // name and weights filled in
-  int64_t image_size = 0;      // what it was trained for, or a good compromise; 0 = does not matter
+  ModelOptions model;      // name and weights filled in
+  int64_t image_size = 0;  // what it was trained for, or a good compromise; 0 = does not matter
 };
 
 // "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP

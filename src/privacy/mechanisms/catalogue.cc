@@ -6,8 +6,7 @@ namespace sotto::privacy {
 
 const std::vector<MechanismEntry>& mechanism_catalogue() {
   static const std::vector<MechanismEntry> entries = {
-      {kGaussianMechanism,
-       "noise per group of coordinates, paid for once; many steps of it are DP-SGD",
+      {kGaussianMechanism, "noise per group of coordinates, paid for once; many steps of it are DP-SGD",
        "Dwork et al., EUROCRYPT 2006; Abadi et al., CCS 2016"},
       {kLaplaceMechanism, "noise for values that are bounded in the sum of their moduli", "Dwork et al., TCC 2006"},
       {kTopKMechanism, "which k scores are largest, as a set", "Qiao et al., ICML 2021"},

@@ -54,7 +54,8 @@ std::vector<CatalogueCase> cases() {
       {"vit-base", images(3, 8), 2, true, [](auto& o) { o.patch = 4, o.depth = 1; }},
       {"minilm", {{9}, 4, true}, 2},
       {"resnet18", images(3, 8), 4, false, [](auto& o) { o.norm = models::Normalisation::kBatch; }},
-      {"resnet18", images(3, 8), 4, true, [](auto& o) { o.norm = models::Normalisation::kBatch, o.freeze_backbone = true; }},
+      {"resnet18", images(3, 8), 4, true,
+       [](auto& o) { o.norm = models::Normalisation::kBatch, o.freeze_backbone = true; }},
       {"cnn", images(1, 28), 8, true, [](auto& o) { o.personal = {"head."}; }},
   };
 }
