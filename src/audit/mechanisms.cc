@@ -68,7 +68,7 @@ Case case_of(std::string name, std::string what, const privacy::Channel& channel
 }
 
 privacy::Channel gaussian_channel(privacy::GroupwiseGaussian mechanism) {
-  return privacy::Channel::gaussian(kWhat, privacy::kServer, std::move(mechanism), kReplace);
+  return privacy::Channel::gaussian(kWhat, privacy::Observer::kServer, std::move(mechanism), kReplace);
 }
 
 Case gaussian(double epsilon, double delta) {
@@ -126,7 +126,7 @@ Case laplace(double epsilon, double delta) {
   };
   const privacy::Group group = bounded(World::kWith).groups().front();
   const auto channel = privacy::Channel::laplace(
-      kWhat, privacy::kServer, privacy::LaplaceMechanism(group, group.sensitivity / epsilon), kReplace);
+      kWhat, privacy::Observer::kServer, privacy::LaplaceMechanism(group, group.sensitivity / epsilon), kReplace);
   return case_of("laplace", "mean of clipped numbers; one is +C or -C", channel, delta, bounded);
 }
 
@@ -142,7 +142,7 @@ Case top_k(double epsilon, double delta) {
     return privacy::clamp_each(Contribution(std::move(named)), high);
   };
   const auto channel =
-      privacy::Channel::top_k(kWhat, privacy::kServer, privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
+      privacy::Channel::top_k(kWhat, privacy::Observer::kServer, privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
   Case result = case_of("laplace-top-k", "which scores are largest; they are 0 or H", channel, delta, bounded);
   // What was chosen, as one number for each score.
   result.make_draw = [inner = result.make_draw]() -> Draw {
@@ -166,7 +166,7 @@ Case discrete_gaussian(double epsilon, double delta) {
   };
   const privacy::DiscreteGaussian mechanism(bounded(World::kWith).groups().front(),
                                             1 / privacy::gaussian_mu(epsilon, delta));
-  const auto channel = privacy::Channel::counts(kWhat, privacy::kServer, mechanism, kAddRemove);
+  const auto channel = privacy::Channel::counts(kWhat, privacy::Observer::kServer, mechanism, kAddRemove);
   return case_of("discrete-gaussian", "class counts; one record is there or not", channel, delta, bounded);
 }
 

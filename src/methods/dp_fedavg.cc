@@ -92,7 +92,7 @@ privacy::Channel update_channel(const RunSettings& spec, const ClientFacts& clie
 
 // What the server releases.
 privacy::Channel model_channel(const Terms& terms, const privacy::GroupwiseGaussian& mechanism, int64_t times) {
-  return privacy::Channel::gaussian(kModel, privacy::kClients, mechanism, terms.neighbours)
+  return privacy::Channel::gaussian(kModel, privacy::Observer::kClients, mechanism, terms.neighbours)
       .sampled_at(terms.sampling_rate)
       .times(times, terms.everyone ? "every round" : "every round, for those who take part");
 }

@@ -81,7 +81,7 @@ privacy::GroupwiseGaussian mechanism_for(const Terms& terms, const ClientFacts& 
 
 privacy::Channel channel_for(const Terms& terms, const ClientFacts& client,
                              const privacy::GroupwiseGaussian& mechanism) {
-  privacy::Channel channel = privacy::Channel::gaussian(terms.what(), privacy::kServer, mechanism, terms.neighbours)
+  privacy::Channel channel = privacy::Channel::gaussian(terms.what(), privacy::Observer::kServer, mechanism, terms.neighbours)
                                  .times(client.participations, "once per participation");
   if (terms.printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon});
   return channel;

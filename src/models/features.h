@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/dataset.h"
+#include "data/options.h"
 #include "models/model.h"
 #include "models/options.h"
 

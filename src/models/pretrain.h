@@ -2,6 +2,7 @@
 // download.
 #pragma once
 
+#include "data/options.h"
 #include "models/options.h"
 #include "models/weights/pretrained_card.h"
 

@@ -8,40 +8,39 @@
 
 namespace sotto::privacy {
 
-Channel::Channel(std::string what, std::string observer, Event terms, Mechanism mechanism)
+Channel::Channel(std::string what, Observer observer, Event terms, Mechanism mechanism)
     : terms_(std::move(terms)), mechanism_(std::move(mechanism)) {
   terms_.what = std::move(what);
-  terms_.observer = std::move(observer);
+  terms_.observer = settings::word(observer);
 }
 
 Channel Channel::in_the_clear(std::string what, std::string reason) {
-  return {std::move(what), kServer, {.mechanism = kClearMechanism, .why_unproven = std::move(reason)}, {}};
+  return {std::move(what), Observer::kServer, {.mechanism = kClearMechanism, .why_unproven = std::move(reason)}, {}};
 }
 
 Channel Channel::to_trusted_server(std::string what, const TrustedServer&) {
-  return {std::move(what), kServer, {.mechanism = kTrustedMechanism, .why_unproven = kTrustedReason}, {}};
+  return {std::move(what), Observer::kServer, {.mechanism = kTrustedMechanism, .why_unproven = kTrustedReason}, {}};
 }
 
-Channel Channel::gaussian(std::string what, std::string observer, GroupwiseGaussian mechanism,
+Channel Channel::gaussian(std::string what, Observer observer, GroupwiseGaussian mechanism,
                           const Neighbours& neighbours, const StepCount& steps) {
   Event terms = mechanism.event(neighbours, steps.touches, steps.draws);
-  return {std::move(what), std::move(observer), std::move(terms), std::move(mechanism)};
+  return {std::move(what), observer, std::move(terms), std::move(mechanism)};
 }
 
-Channel Channel::laplace(std::string what, std::string observer, LaplaceMechanism mechanism,
+Channel Channel::laplace(std::string what, Observer observer, LaplaceMechanism mechanism,
                          const Neighbours& neighbours) {
   Event terms = mechanism.event(neighbours);
-  return {std::move(what), std::move(observer), std::move(terms), std::move(mechanism)};
+  return {std::move(what), observer, std::move(terms), std::move(mechanism)};
 }
 
-Channel Channel::top_k(std::string what, std::string observer, LaplaceTopK mechanism, const Neighbours& neighbours) {
-  return {std::move(what), std::move(observer), mechanism.event(neighbours), mechanism};
+Channel Channel::top_k(std::string what, Observer observer, LaplaceTopK mechanism, const Neighbours& neighbours) {
+  return {std::move(what), observer, mechanism.event(neighbours), mechanism};
 }
 
-Channel Channel::counts(std::string what, std::string observer, DiscreteGaussian mechanism,
-                        const Neighbours& neighbours) {
+Channel Channel::counts(std::string what, Observer observer, DiscreteGaussian mechanism, const Neighbours& neighbours) {
   Event terms = mechanism.event(neighbours);
-  return {std::move(what), std::move(observer), std::move(terms), std::move(mechanism)};
+  return {std::move(what), observer, std::move(terms), std::move(mechanism)};
 }
 
 Channel& Channel::times(int64_t count, std::string how_often) {

@@ -41,13 +41,11 @@ class Channel {
   static Channel in_the_clear(std::string what, std::string reason);
   // Bounded values for a trusted server: ε = ∞ for the server, and nothing for everybody else until it releases them.
   static Channel to_trusted_server(std::string what, const TrustedServer& server);
-  static Channel gaussian(std::string what, std::string observer, GroupwiseGaussian mechanism,
+  static Channel gaussian(std::string what, Observer observer, GroupwiseGaussian mechanism,
                           const Neighbours& neighbours, const StepCount& steps = {});
-  static Channel laplace(std::string what, std::string observer, LaplaceMechanism mechanism,
-                         const Neighbours& neighbours);
-  static Channel top_k(std::string what, std::string observer, LaplaceTopK mechanism, const Neighbours& neighbours);
-  static Channel counts(std::string what, std::string observer, DiscreteGaussian mechanism,
-                        const Neighbours& neighbours);
+  static Channel laplace(std::string what, Observer observer, LaplaceMechanism mechanism, const Neighbours& neighbours);
+  static Channel top_k(std::string what, Observer observer, LaplaceTopK mechanism, const Neighbours& neighbours);
+  static Channel counts(std::string what, Observer observer, DiscreteGaussian mechanism, const Neighbours& neighbours);
 
   // How often a client makes it (or is part of it) in the whole run; `how_often` says so for people.
   Channel& times(int64_t count, std::string how_often);
@@ -84,7 +82,7 @@ class Channel {
  private:
   using Mechanism = std::variant<std::monostate, GroupwiseGaussian, LaplaceMechanism, LaplaceTopK, DiscreteGaussian>;
 
-  Channel(std::string what, std::string observer, Event terms, Mechanism mechanism);
+  Channel(std::string what, Observer observer, Event terms, Mechanism mechanism);
   Release randomise(Receipt receipt, const ReleaseContext& context, const std::function<Bounded()>& compute,
                     const NamedTensors& declared) const;
 

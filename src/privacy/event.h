@@ -15,10 +15,6 @@ inline constexpr const char* kLaplaceMechanism = "laplace";
 inline constexpr const char* kTopKMechanism = "laplace-top-k";
 inline constexpr const char* kDiscreteGaussianMechanism = "discrete-gaussian";
 
-// Observers: who is the first to see a release.
-inline constexpr const char* kServer = "server";
-inline constexpr const char* kClients = "clients";
-
 // Stands for every client: a release that may depend on any of them.
 inline constexpr int64_t kEveryone = -1;
 

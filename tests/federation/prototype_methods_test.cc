@@ -271,7 +271,7 @@ TEST(PrototypeMethods, GroupAHoldsNoMoreThanItsShareOfTheRadius) {
     privacy::Ledger ledger;
     const auto mechanism = privacy::GroupwiseGaussian::joint(1e-3, rule.groups());
     const auto bounded = [&] { return privacy::sum_cells(privacy::Contribution(std::move(values)), rule); };
-    const auto channel = privacy::Channel::gaussian("x", privacy::kServer, mechanism, {});
+    const auto channel = privacy::Channel::gaussian("x", privacy::Observer::kServer, mechanism, {});
     return clone(channel.release({.ledger = ledger}, bounded).values());
   };
   const NamedTensors made = sum(at::full({1, 1}, 1e9), at::zeros({1, 3}));

@@ -16,7 +16,8 @@ Bounded zeros() {
 }
 
 Channel channel(const std::string& what, double multiplier = 2.0) {
-  return Channel::gaussian(what, kServer, GroupwiseGaussian::calibrated(multiplier, zeros().groups()), kRecordAdded);
+  return Channel::gaussian(what, Observer::kServer, GroupwiseGaussian::calibrated(multiplier, zeros().groups()),
+                           kRecordAdded);
 }
 
 PrivacyTerms terms(double epsilon) {
@@ -56,7 +57,7 @@ TEST(Channel, IsPaidForByEveryClientThatItIsMadeFor) {
   const std::vector<int64_t> cohort = {3, 7};
   const ReleaseContext context{.ledger = ledger, .round = 1, .client = kEveryone};
   EXPECT_TRUE(channel("model").release_for(cohort, context, zeros).has_value());
-  EXPECT_EQ(ledger.tallies(kServer).size(), 2U);
+  EXPECT_EQ(ledger.tallies("server").size(), 2U);
   EXPECT_FALSE(channel("model").release_for({}, context, zeros).has_value());
   EXPECT_EQ(ledger.events().size(), 2U);
 }
@@ -74,13 +75,13 @@ TEST(Channel, TwoReleasesOfOneRoundDrawDifferentNoise) {
 TEST(ChannelDeathTest, ASharedNoiseStreamStopsTheProgram) {
   Ledger ledger;
   const ReleaseContext context{.ledger = ledger, .round = 1, .client = 2};
-  const auto to = [](const char* observer) {
+  const auto to = [](Observer observer) {
     return Channel::gaussian("model", observer, GroupwiseGaussian::calibrated(2.0, zeros().groups()), kRecordAdded);
   };
-  to(kServer).release(context, zeros);
-  EXPECT_DEATH(to(kClients).release(context, zeros), "claimed->second == receipt.row");
+  to(Observer::kServer).release(context, zeros);
+  EXPECT_DEATH(to(Observer::kClients).release(context, zeros), "claimed->second == receipt.row");
   const ReleaseContext next{.ledger = ledger, .round = 2, .client = 2};
-  to(kClients).release(next, zeros);
+  to(Observer::kClients).release(next, zeros);
 }
 
 }  // namespace

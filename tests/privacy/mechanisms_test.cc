@@ -30,10 +30,10 @@ at::Tensor noise_of(const GroupwiseGaussian& mechanism, int64_t releases) {
   for (int64_t round = 0; round < releases; ++round) {
     NamedTensors values;
     for (const Group& group : mechanism.groups()) values.push_back({group.name, at::zeros({group.coordinates})});
-    const Release release =
-        Channel::gaussian("test", kServer, mechanism, kAddRecord).release({.ledger = ledger, .round = round}, [&] {
-          return Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
-        });
+    const Release release = Channel::gaussian("test", Observer::kServer, mechanism, kAddRecord)
+                                .release({.ledger = ledger, .round = round}, [&] {
+                                  return Access::bounded(std::move(values), mechanism.groups(), Norm::kL2);
+                                });
     std::vector<at::Tensor> parts;
     for (const auto& [name, value] : release.values()) parts.push_back(value);
     rows.push_back(at::cat(parts));
@@ -149,7 +149,9 @@ TEST(GroupwiseGaussian, ReplayedNoiseRepeatsAndSecureNoiseDoesNot) {
   const ReleaseContext secure{.ledger = ledger, .generator = Generator::kSecure};
   const auto bounded = [] { return clip_whole(one(at::zeros({50})), {{"g", 1, 0.5}}, {}); };
   const auto m = GroupwiseGaussian::calibrated(1.0, bounded().groups());
-  const auto draw = [&] { return Channel::gaussian("x", kServer, m, {}).release(secure, bounded).values()[0].value; };
+  const auto draw = [&] {
+    return Channel::gaussian("x", Observer::kServer, m, {}).release(secure, bounded).values()[0].value;
+  };
   EXPECT_FALSE(at::equal(draw(), draw()));
   EXPECT_EQ(ledger.events().size(), 2U) << "another draw of secure noise is another release";
 }
@@ -157,7 +159,7 @@ TEST(GroupwiseGaussian, ReplayedNoiseRepeatsAndSecureNoiseDoesNot) {
 TEST(Laplace, HasItsScaleAndCostsItsEpsilon) {
   Ledger ledger;
   Bounded bounded = clip_each(one(at::zeros({1, 20000})), {{"g", 1, 1.0}}, 1.0, Adjacency::kAddRemove, Norm::kL1);
-  const auto channel = Channel::laplace("x", kServer, LaplaceMechanism(bounded.groups()[0], 2.0), kAddRecord);
+  const auto channel = Channel::laplace("x", Observer::kServer, LaplaceMechanism(bounded.groups()[0], 2.0), kAddRecord);
   const Event event = channel.terms();
   const Release release = channel.release({.ledger = ledger}, [&] { return std::move(bounded); });
   EXPECT_NEAR(release.values()[0].value.abs().mean().item<double>(), 2.0, 0.06);
@@ -198,7 +200,7 @@ TEST(LaplaceTopK, FindsTheLargestScoresWhenNoiseIsSmallAndCostsEpsilon) {
   Ledger ledger;
   const LaplaceTopK mechanism(6, 1.0, 2, 1000.0);
   EXPECT_NEAR(mechanism.scale(), 2 * 2 * 1.0 / 1000.0, 1e-4);
-  const auto channel = Channel::top_k("set", kServer, mechanism, {});
+  const auto channel = Channel::top_k("set", Observer::kServer, mechanism, {});
   const Event event = channel.terms();
   const Release release = channel.release({.ledger = ledger}, [] {
     return clamp_each(one(at::tensor({0.1F, 0.9F, 0.2F, 0.0F, 7.0F, 0.3F})), 1.0);
@@ -220,10 +222,9 @@ TEST(LaplaceTopK, TheWorstPairOfWorldsStaysWithinEpsilon) {
   const auto hits = [&](const at::Tensor& scores, int64_t client) {
     int count = 0;
     for (int i = 0; i < kTrials; ++i) {
-      const Release release =
-          Channel::top_k("set", kServer, mechanism, {}).release({.ledger = ledger, .round = i, .client = client}, [&] {
-            return clamp_each(one(scores.clone()), 1.0);
-          });
+      const Release release = Channel::top_k("set", Observer::kServer, mechanism, {})
+                                  .release({.ledger = ledger, .round = i, .client = client},
+                                           [&] { return clamp_each(one(scores.clone()), 1.0); });
       if (at::equal(release.values()[0].value, at::tensor({0, 1}, at::kLong))) ++count;
     }
     return count;
@@ -247,9 +248,10 @@ TEST(Counts, ReleaseEveryClassWithIntegerNoise) {
   const auto labels = [] { return Contribution({{"labels", at::full({500}, 3, at::kLong)}}); };
   Bounded counts = count_each(labels(), 400, Adjacency::kAddRemove);
   const DiscreteGaussian mechanism(counts.groups()[0], 4.0);
-  const Release release = Channel::counts("counts", kServer, mechanism, kAddRecord).release({.ledger = ledger}, [&] {
-    return std::move(counts);
-  });
+  const Release release =
+      Channel::counts("counts", Observer::kServer, mechanism, kAddRecord).release({.ledger = ledger}, [&] {
+        return std::move(counts);
+      });
   const at::Tensor value = release.values()[0].value;
   ASSERT_EQ(value.numel(), 400);
   EXPECT_EQ(value.scalar_type(), at::kLong);
@@ -262,7 +264,8 @@ TEST(Counts, ArePublicWhenLabelsAre) {
   Bounded counts =
       count_each(Contribution({{"labels", at::tensor({1, 1}, at::kLong)}}), 2, Adjacency::kReplaceSameLabel);
   const DiscreteGaussian mechanism(counts.groups()[0], 1.0);
-  const auto channel = Channel::counts("counts", kServer, mechanism, {Adjacency::kReplaceSameLabel, Unit::kRecord});
+  const auto channel =
+      Channel::counts("counts", Observer::kServer, mechanism, {Adjacency::kReplaceSameLabel, Unit::kRecord});
   const Event event = channel.terms();
   const Release release = channel.release({.ledger = ledger}, [&] { return std::move(counts); });
   EXPECT_TRUE(at::equal(release.values()[0].value, at::tensor({0, 2}, at::kLong)));

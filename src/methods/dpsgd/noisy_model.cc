@@ -63,7 +63,7 @@ class Planner {
   }
 
   privacy::Channel channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const {
-    privacy::Channel channel = privacy::Channel::gaussian(kModel, privacy::kServer, mechanism, privacy_.neighbours())
+    privacy::Channel channel = privacy::Channel::gaussian(kModel, privacy::Observer::kServer, mechanism, privacy_.neighbours())
                                    .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
                                    .times(client.participations, "once per participation");
     if (const std::string why = why_unproven(); !why.empty()) channel.unproven(why);

@@ -49,7 +49,7 @@ void require_plain_descent(const FederationOptions& federation) {
   }
 }
 
-Terms terms_of(const PublicContext& context, PromptReader read) {
+Terms terms_of(const PublicContext& context) {
   const RunSettings& spec = context.spec;
   Terms terms{.options = spec.options_of<PromptOptions>()};
   require_plain_descent(spec.federation);
@@ -174,8 +174,8 @@ privacy::Channel clear_channel(const ClientFacts& client) {
 privacy::Channel steps_channel(const Terms& terms, const privacy::NoisySteps& steps, const ClientFacts& client) {
   const int64_t count = steps.plan().steps();
   privacy::Channel channel =
-      (terms.trusts_server() ? steps.channel(kLocalPrompt, privacy::kClients)
-                             : steps.channel(kPrompts, privacy::kServer))
+      (terms.trusts_server() ? steps.channel(kLocalPrompt, privacy::Observer::kClients)
+                             : steps.channel(kPrompts, privacy::Observer::kServer))
           .times(client.participations,
                  fmt::format("once per participation, after {} noisy step{}", count, count == 1 ? "" : "s"));
   if (terms.as_printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon});
@@ -194,8 +194,9 @@ privacy::GroupwiseGaussian server_mechanism(const Terms& terms, const PromptLear
 
 privacy::Channel server_channel(const Terms& terms, const privacy::GroupwiseGaussian& mechanism, double epsilon,
                                 int64_t times) {
-  privacy::Channel channel = privacy::Channel::gaussian(kGlobalPrompt, privacy::kClients, mechanism, terms.neighbours)
-                                 .times(times, terms.everyone ? "every round" : "every round, for those who take part");
+  privacy::Channel channel =
+      privacy::Channel::gaussian(kGlobalPrompt, privacy::Observer::kClients, mechanism, terms.neighbours)
+          .times(times, terms.everyone ? "every round" : "every round, for those who take part");
   if (terms.as_printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = epsilon});
   return channel;
 }
@@ -212,8 +213,8 @@ NamedTensors broadcast_values(const at::Tensor& global) {
 
 class Client : public ClientMethod {
  public:
-  Client(const ClientContext& context, PromptReader read)
-      : context_(context), terms_(terms_of(context, read)), learner_(learner_of(context, terms_)) {}
+  explicit Client(const ClientContext& context)
+      : context_(context), terms_(terms_of(context)), learner_(learner_of(context, terms_)) {}
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
@@ -389,8 +390,8 @@ class Client : public ClientMethod {
 // Adds up clipped gradients of the global prompt, adds noise, and takes one step.
 class TrustedServerSide : public ServerMethod {
  public:
-  TrustedServerSide(const PublicContext& context, PromptReader read)
-      : terms_(terms_of(context, read)),
+  explicit TrustedServerSide(const PublicContext& context)
+      : terms_(terms_of(context)),
         epsilon_(context.spec.privacy->least_budget()),
         participations_(context.facts.most_participations) {
     privacy::TrustedServer::declared_by(context.spec.privacy, context.spec.method);
@@ -434,8 +435,8 @@ class TrustedServerSide : public ServerMethod {
   std::optional<privacy::BoundedSum> sum_;
 };
 
-ReleasePlan plan(const PublicContext& context, const ClientFacts& client, PromptReader read) {
-  const Terms terms = terms_of(context, read);
+ReleasePlan plan(const PublicContext& context, const ClientFacts& client) {
+  const Terms terms = terms_of(context);
   const PromptLearner learner = learner_of(context, terms);
   if (terms.noise == Noise::kNobody) return {clear_channel(client)};
   ReleasePlan releases;
@@ -464,8 +465,8 @@ ReleasePlan plan(const PublicContext& context, const ClientFacts& client, Prompt
   return releases;
 }
 
-privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast& broadcast, PromptReader read) {
-  const Terms terms = terms_of(context, read);
+privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast& broadcast) {
+  const Terms terms = terms_of(context);
   const std::vector<int64_t> sizes = find_tensor(broadcast.values, kGlobal).sizes().vec();
   if (!terms.trusts_server()) return {.tensors = {{.name = kGlobal, .sizes = sizes}}};
   return {.tensors = {{.name = kGlobalGradient, .sizes = sizes}},
@@ -516,26 +517,21 @@ MethodEntry prompt_learning(std::string name, std::string what, std::string cita
       .read_options = [read](settings::Section& section) { return std::any(read(section)); },
       .example_options = {"encoder=\"tiny\""},
       .uses_model = false,
-      .plan = [read](const PublicContext& context, const ClientFacts& client) { return plan(context, client, read); },
+      .plan = plan,
       .personal =
-          [read](const RunSettings& spec) {
-            return spec.options_of<PromptOptions>().shape.local != LocalPrompt::kNone;
-          },
+          [](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local != LocalPrompt::kNone; },
       .global =
-          [read](const RunSettings& spec) {
-            return spec.options_of<PromptOptions>().shape.local == LocalPrompt::kNone;
-          },
-      .make_client = [read](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
-        return std::make_unique<Client>(context, read);
+          [](const RunSettings& spec) { return spec.options_of<PromptOptions>().shape.local == LocalPrompt::kNone; },
+      .make_client = [](const ClientContext& context) -> std::unique_ptr<ClientMethod> {
+        return std::make_unique<Client>(context);
       },
-      .make_server = [read](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
-        const Terms terms = terms_of(context, read);
-        if (terms.trusts_server()) return std::make_unique<TrustedServerSide>(context, read);
+      .make_server = [](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
+        const Terms terms = terms_of(context);
+        if (terms.trusts_server()) return std::make_unique<TrustedServerSide>(context);
         return make_averaging_server_from(
             broadcast_values(first_global_prompt(terms.options, learner_of(context, terms), context.spec.seed)));
       },
-      .upload_shape = [read](const PublicContext& context,
-                             const Broadcast& broadcast) { return upload_shape(context, broadcast, read); }};
+      .upload_shape = upload_shape};
 }
 
 }  // namespace sotto::methods

@@ -9,6 +9,7 @@
 #include "methods/run_settings.h"
 #include "models/layers.h"
 #include "models/model.h"
+#include "models/options.h"
 
 #include <memory>
 #include <string>

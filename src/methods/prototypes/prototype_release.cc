@@ -205,7 +205,7 @@ privacy::Channel PrototypeRelease::oracle_channel(const ClientFacts& client) con
 privacy::Channel PrototypeRelease::selection_channel(const ClientFacts& client) const {
   privacy::Channel channel =
       privacy::Channel::top_k(
-          kDimensions, privacy::kServer,
+          kDimensions, privacy::Observer::kServer,
           privacy::LaplaceTopK(shape_.width, options_.high, first_width(), selection_epsilon(client)),
           spec_.privacy->neighbours())
           .times(selections(client), selections(client) == 1 ? "once" : "once per participation");
@@ -215,7 +215,7 @@ privacy::Channel PrototypeRelease::selection_channel(const ClientFacts& client) 
 
 privacy::Channel PrototypeRelease::sums_channel(const privacy::GroupwiseGaussian& mechanism,
                                                 const ClientFacts& client) const {
-  return privacy::Channel::gaussian(kPrototypes, privacy::kServer, mechanism, spec_.privacy->neighbours())
+  return privacy::Channel::gaussian(kPrototypes, privacy::Observer::kServer, mechanism, spec_.privacy->neighbours())
       .times(releases(client), how_often());
 }
 
@@ -228,7 +228,7 @@ privacy::Channel PrototypeRelease::means_channel(const privacy::GroupwiseGaussia
 
 privacy::Channel PrototypeRelease::centre_channel(const ClientFacts& client) const {
   return privacy::Channel::gaussian(
-             kCentre, privacy::kServer,
+             kCentre, privacy::Observer::kServer,
              privacy::GroupwiseGaussian::joint(centre_multiplier(client), centre_rule().groups()),
              spec_.privacy->neighbours())
       .times(1, "once, first");

@@ -133,7 +133,7 @@ NamedTensors NoisyDescent::released(const DescentPlan& plan) const {
 }
 
 Channel NoisyDescent::channel(const DescentPlan& plan, std::string what) const {
-  Channel channel = Channel::gaussian(std::move(what), kServer, mechanism(plan, plan.clip), plan.neighbours,
+  Channel channel = Channel::gaussian(std::move(what), Observer::kServer, mechanism(plan, plan.clip), plan.neighbours,
                                       {.touches = plan.touches(), .draws = plan.steps()});
   channel.sampled_at(plan.sampling == Sampling::kPoisson ? plan.rate : 1.0);
   if (plan.record_rates) {

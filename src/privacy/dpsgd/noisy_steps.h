@@ -25,7 +25,7 @@ class NoisySteps {
   const GroupwiseGaussian& mechanism() const { return mechanism_; }
 
   // What `run` releases, and what that costs.
-  Channel channel(std::string what, std::string observer) const;
+  Channel channel(std::string what, Observer observer) const;
 
   // What one step says of the client's records at `positions` (there may be none), bounded as the mechanism expects.
   using Gradient = std::function<Bounded(const at::Tensor& positions)>;
