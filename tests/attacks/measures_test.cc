@@ -1,5 +1,5 @@
 // Known answers of what attacks are measured by.
-#include "attacks/measures.h"
+#include "attacks/parts/measures.h"
 
 #include "base/random.h"
 

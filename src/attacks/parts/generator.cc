@@ -1,4 +1,4 @@
-#include "attacks/gan.h"
+#include "attacks/parts/generator.h"
 
 #include "base/progress.h"
 #include "base/random.h"

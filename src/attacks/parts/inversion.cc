@@ -1,4 +1,4 @@
-#include "attacks/inversion.h"
+#include "attacks/parts/inversion.h"
 
 #include "base/error.h"
 #include "base/random.h"

@@ -1,4 +1,4 @@
-#include "attacks/measures.h"
+#include "attacks/parts/measures.h"
 
 #include "audit/bounds.h"
 #include "base/error.h"

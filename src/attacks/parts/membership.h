@@ -9,7 +9,7 @@
 //            not; the score is the ratio of the target's likelihoods (Carlini et al., IEEE S&P 2022)
 #pragma once
 
-#include "attacks/measures.h"
+#include "attacks/parts/measures.h"
 #include "attacks/target.h"
 
 #include <cstdint>

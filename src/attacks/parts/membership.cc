@@ -1,4 +1,4 @@
-#include "attacks/membership.h"
+#include "attacks/parts/membership.h"
 
 #include "base/error.h"
 #include "base/files.h"

@@ -1,4 +1,4 @@
-#include "attacks/extractor.h"
+#include "attacks/parts/extractor.h"
 
 #include "base/error.h"
 

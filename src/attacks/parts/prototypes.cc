@@ -1,4 +1,4 @@
-#include "attacks/prototypes.h"
+#include "attacks/parts/prototypes.h"
 
 #include "artifacts/trained_model.h"
 #include "base/error.h"
