@@ -5,6 +5,7 @@
 #include "attacks/parts/inversion.h"
 #include "attacks/parts/measures.h"
 #include "attacks/parts/membership.h"
+#include "attacks/parts/pictures.h"
 #include "attacks/parts/prototypes.h"
 #include "audit/movement.h"
 #include "base/error.h"
@@ -15,7 +16,6 @@
 #include "methods/parts/local_trainer.h"
 #include "models/flat.h"
 #include "privacy/ledger.h"
-#include "report/png.h"
 
 #include <ATen/ATen.h>
 
@@ -30,7 +30,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kInvertedRecords = 8;
-constexpr int64_t kMagnified = 4;
 // A feature leaves a picture far more freedom than a gradient does.
 constexpr double kHijackVariation = 0.1;
 
@@ -77,38 +76,6 @@ json shadow_membership(const Target& target, const AttackOptions& options) {
 
 json lira(const Target& target, const AttackOptions& options) {
   return by_shadows(ByShadows::kLira, target, options);
-}
-
-// ---- pictures ----
-
-at::Tensor magnified(const at::Tensor& bytes) {
-  return bytes.repeat_interleave(kMagnified, 2).repeat_interleave(kMagnified, 3);
-}
-
-// One picture of [1, C, H, W] floats.
-std::string write_picture(const fs::path& folder, const std::string& name, const at::Tensor& picture) {
-  const std::string file = name + ".png";
-  report::write_png(folder / file, report::image_grid(magnified(to_bytes(picture)), 1, 1));
-  return file;
-}
-
-void write_grid(const fs::path& path, const at::Tensor& pictures) {
-  report::write_png(path,
-                    report::image_grid(magnified(to_bytes(pictures)), std::min<int64_t>(pictures.size(0), 10), 2));
-}
-
-bool are_pictures(const at::Tensor& x) {
-  return x.dim() == 4 && (x.size(1) == 1 || x.size(1) == 3);
-}
-
-Descent descent_of(const AttackOptions& options) {
-  if (options.optimizer == "adam") return Descent::kAdam;
-  if (options.optimizer == "lbfgs") return Descent::kLbfgs;
-  fail_user("--optimizer: '{}' is neither adam nor lbfgs", options.optimizer);
-}
-
-Extractor extractor_or(const AttackOptions& options, Extractor own) {
-  return options.extractor.empty() ? std::move(own) : torch_script_extractor(options.extractor);
 }
 
 void require_a_model(const federation::Setup& setup) {
@@ -166,9 +133,11 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
   data::gather(setup.dataset().train, shard.train.contiguous(), truth);
   const int64_t count = std::min(shard.size(), kInvertedRecords);
   const bool pictures = are_pictures(truth.x);
-  const Inverted found = invert_gradient(
-      *model, gradient, count, truth.x.sizes().slice(1).vec(),
-      {.descent = descent_of(options), .steps = options.steps, .variation = pictures ? 1e-3 : 0, .seed = options.seed});
+  const Inverted found = invert_gradient(*model, gradient, count, truth.x.sizes().slice(1).vec(),
+                                         {.descent = descent_named(options.optimizer),
+                                          .steps = options.steps,
+                                          .variation = pictures ? 1e-3 : 0,
+                                          .seed = options.seed});
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < shard.size(); ++i) labels.push_back(truth.y[i].item<int64_t>());
   int64_t right = 0;
@@ -230,24 +199,14 @@ json gradient_inversion(const Target& target, const AttackOptions& options) {
 
 // ---- prototypes ----
 
-at::Tensor all_of(const data::Records& records) {
-  data::Batch batch;
-  data::gather(records, at::arange(records.size(), at::kLong), batch);
-  return batch.x;
-}
-
 json prototype_membership(const Target& target, const AttackOptions& options) {
   const int64_t client = options.client.value_or(0);
   const federation::Setup& setup = target.setup();
   const Membership membership = members_and_others(setup, client, options.records, options.seed);
   const auto measure = [&](const PrototypeTarget& held) {
-    const at::Tensor features = held.features(all_of(membership.records));
+    const at::Tensor features = held.features(inputs_of(membership.records));
     const at::Tensor scores = prototype_scores(features, membership.records.y, held.table);
-    Scores split;
-    for (int64_t i = 0; i < scores.size(0); ++i) {
-      (i < membership.members ? split.members : split.others).push_back(scores[i].item<double>());
-    }
-    return describe(split);
+    return describe(by_membership(scores, membership.members));
   };
   json result = measure(prototypes_of(target, client, options.round));
   result["client"] = client;
@@ -261,13 +220,14 @@ json hijacking(const Target& target, const AttackOptions& options) {
   const int64_t client = options.client.value_or(0);
   const federation::Setup& setup = target.setup();
   const at::Tensor own =
-      all_of(data::select_records(setup.dataset().train, setup.partition().shard(client).train.contiguous()));
+      inputs_of(data::select_records(setup.dataset().train, setup.partition().shard(client).train.contiguous()));
   std::string compared_by;
   const auto measure = [&](const PrototypeTarget& held, const char* grid) {
-    const Extractor extractor = extractor_or(options, {"the features that prototypes are made of", held.features});
+    const Extractor extractor =
+        extractor_or(options.extractor, {"the features that prototypes are made of", held.features});
     compared_by = extractor.name;
     const Inverted found = hijack_features(*held.encoder, held.table.values, setup.data().task.record_shape,
-                                           {.descent = descent_of(options),
+                                           {.descent = descent_named(options.optimizer),
                                             .steps = options.steps,
                                             .lr = 0.05,
                                             .variation = kHijackVariation,
@@ -315,12 +275,12 @@ json gan(const Target& target, const AttackOptions& options) {
   const auto clear = model_with(setup, model_after_running(plain, std::nullopt, options.threads)->selected_weights());
   clear->eval();
   const Extractor extractor =
-      extractor_or(options, {"the model of the same federation without privacy", [&](const at::Tensor& x) {
-                               const at::NoGradGuard no_gradient;
-                               return clear->features(x);
-                             }});
+      extractor_or(options.extractor, {"the model of the same federation without privacy", [&](const at::Tensor& x) {
+                                         const at::NoGradGuard no_gradient;
+                                         return clear->features(x);
+                                       }});
   const Membership known = members_and_others(setup, std::nullopt, options.records, options.seed);
-  const at::Tensor real = extractor.of(all_of(known.records));
+  const at::Tensor real = extractor.of(inputs_of(known.records));
   const auto measure = [&](const NamedTensors& weights, const char* grid) {
     const GanOptions settings{.steps = options.steps, .seed = options.seed};
     const at::Tensor made = generate_by_class(*model_with(setup, weights), own.x, own.y, classes, settings);

@@ -110,6 +110,12 @@ at::Tensor predict_all(methods::ClientMethod& method, const data::Records& recor
   return predict_with([&](const at::Tensor& x) { return method.predict(x); }, records);
 }
 
+at::Tensor inputs_of(const data::Records& records) {
+  data::Batch batch;
+  data::gather(records, at::arange(records.size(), at::kLong), batch);
+  return batch.x;
+}
+
 Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int threads) {
   config::RunSpec spec = setup.spec();
   spec.federation.eval_every = spec.rounds;

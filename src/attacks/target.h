@@ -59,6 +59,9 @@ std::unique_ptr<methods::ClientMethod> model_after_running(const federation::Set
 // Logits of all records, in batches.
 at::Tensor predict_all(methods::ClientMethod& method, const data::Records& records);
 
+// All records as a model sees them, in one batch.
+at::Tensor inputs_of(const data::Records& records);
+
 // Records of known membership, as many of each kind.
 struct Membership {
   data::Records records;  // members first

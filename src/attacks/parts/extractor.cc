@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace sotto::attacks {
 namespace {
@@ -51,6 +52,10 @@ Extractor torch_script_extractor(const std::filesystem::path& file) {
             }
             return at::cat(parts);
           }};
+}
+
+Extractor extractor_or(const std::filesystem::path& file, Extractor own) {
+  return file.empty() ? std::move(own) : torch_script_extractor(file);
 }
 
 }  // namespace sotto::attacks

@@ -18,4 +18,7 @@ struct Extractor {
 // whose answers are not [n, d] are UserErrors.
 Extractor torch_script_extractor(const std::filesystem::path& file);
 
+// That of the file; `own` if there is none.
+Extractor extractor_or(const std::filesystem::path& file, Extractor own);
+
 }  // namespace sotto::attacks

@@ -72,6 +72,12 @@ std::vector<int64_t> with_count(int64_t count, const std::vector<int64_t>& shape
 
 }  // namespace
 
+Descent descent_named(const std::string& name) {
+  if (name == "adam") return Descent::kAdam;
+  if (name == "lbfgs") return Descent::kLbfgs;
+  fail_user("--optimizer: '{}' is neither adam nor lbfgs", name);
+}
+
 std::vector<int64_t> recover_labels(const at::Tensor& bias_gradient, int64_t count) {
   at::Tensor left = bias_gradient.to(at::kDouble).clone();
   std::vector<int64_t> labels;

@@ -12,11 +12,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sotto::attacks {
 
 enum class Descent { kAdam, kLbfgs };
+
+// As --optimizer spells it: adam or lbfgs. Any other name is a UserError.
+Descent descent_named(const std::string& name);
 
 struct InversionOptions {
   Descent descent = Descent::kAdam;

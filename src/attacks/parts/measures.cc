@@ -48,6 +48,14 @@ at::Tensor square_root(const at::Tensor& symmetric) {
 
 }  // namespace
 
+Scores by_membership(const at::Tensor& scores, int64_t members) {
+  Scores result;
+  for (int64_t i = 0; i < scores.size(0); ++i) {
+    (i < members ? result.members : result.others).push_back(scores[i].item<double>());
+  }
+  return result;
+}
+
 std::vector<RocPoint> roc(const Scores& scores) {
   std::vector<RocPoint> points;
   for (const Step& step : steps(scores)) {

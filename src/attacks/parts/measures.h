@@ -15,6 +15,9 @@ struct Scores {
   std::vector<double> others;
 };
 
+// One score per record, members first.
+Scores by_membership(const at::Tensor& scores, int64_t members);
+
 struct RocPoint {
   double false_positive_rate = 0;
   double true_positive_rate = 0;

@@ -83,14 +83,6 @@ struct AttackNetwork {
   std::vector<at::Tensor> parameters;
 };
 
-Scores by_membership(const at::Tensor& scores, int64_t members) {
-  Scores result;
-  for (int64_t i = 0; i < scores.size(0); ++i) {
-    (i < members ? result.members : result.others).push_back(scores[i].item<double>());
-  }
-  return result;
-}
-
 }  // namespace
 
 Shadows train_shadows(const federation::Setup& setup, const data::Records& records, const ShadowOptions& options) {
