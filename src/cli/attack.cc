@@ -1,5 +1,5 @@
 // sotto attack: what an attacker finds out from a run's models and recorded uploads.
-#include "attacks/attacks.h"
+#include "attacks/catalogue.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -42,8 +42,8 @@ void run_attack(const Options& options) {
   attacks::AttackOptions settings = options.settings;
   if (options.client >= 0) settings.client = options.client;
   settings.threads = resolve_threads(options.threads);
-  attacks::find_attack(options.attack);
-  const json result = attacks::attack(attacks::Target(options.run), options.attack, settings);
+  const attacks::AttackEntry& entry = attacks::find_attack(options.attack);
+  const json result = attacks::attack(entry, attacks::Target(options.run), settings);
   if (options.output.json) return print_json(result);
   print_text(describe(result));
 }
@@ -55,7 +55,7 @@ void add_attack(Command& program) {
   Command command = program.subcommand("attack", "Attacks a run by its models and recorded uploads.");
   command.option("RUN", options->run, "a run directory").required();
   std::string help;
-  for (const attacks::AttackEntry& entry : attacks::attack_list()) {
+  for (const attacks::AttackEntry& entry : attacks::catalogue()) {
     help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", entry.name, entry.what);
   }
   command.option("--attack", options->attack, help).required();

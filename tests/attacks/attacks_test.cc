@@ -1,12 +1,13 @@
 // Attacks succeed where they must, fail where they must, and know who was trained on.
-#include "attacks/attacks.h"
-
 #include "../support/temp_folder.h"
+#include "attacks/lira.h"
 #include "attacks/parts/extractor.h"
 #include "attacks/parts/generator.h"
 #include "attacks/parts/inversion.h"
-#include "attacks/parts/membership.h"
 #include "attacks/parts/prototypes.h"
+#include "attacks/parts/shadows.h"
+#include "attacks/shadow.h"
+#include "attacks/target.h"
 #include "audit/method_audits.h"
 #include "audit/movement.h"
 #include "base/error.h"
@@ -283,8 +284,7 @@ TEST(Gan, ItsPicturesAreOfTheClassesThatWereAskedFor) {
   EXPECT_GT(right.to(at::kDouble).mean().item<double>(), 0.8);
 }
 
-TEST(Names, UnknownOnesAreRefused) {
-  EXPECT_THROW(find_attack("lyra"), UserError);
+TEST(Target, IsARunDirectory) {
   EXPECT_THROW(Target("/nowhere"), UserError);
 }
 

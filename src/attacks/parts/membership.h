@@ -1,50 +1,24 @@
-// Was this record trained on? Two attacks on what a model says of records, both by way of shadow models.
-//
-// Shadows are federations of one client that train as the target does, same method and noise, on random halves of
-// records of known membership. They are trained in parallel and kept beside the run.
-//
-//   shadow   a small network per class learns from the shadows' softmax outputs what members look like (Shokri et al.,
-//            IEEE S&P 2017)
-//   lira     for each record, Gaussians of the logit-scaled confidence of shadows that held it and of those that did
-//            not; the score is the ratio of the target's likelihoods (Carlini et al., IEEE S&P 2022)
+// Was this record trained on? What attacks by shadow models have in common.
 #pragma once
 
-#include "attacks/parts/measures.h"
-#include "attacks/target.h"
+#include "attacks/attack.h"
+#include "attacks/parts/shadows.h"
 
-#include <cstdint>
-#include <filesystem>
-#include <optional>
+#include <ATen/core/Tensor.h>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
 
 namespace sotto::attacks {
 
-struct ShadowOptions {
-  int64_t shadows = 50;
-  uint64_t seed = 1;
-  int threads = 1;
-  std::filesystem::path cache = {};  // a file; empty: nothing is kept
-};
+// What shadows say of a model by its logits [records, classes] for the records of known membership.
+using ShadowMeasure =
+    std::function<nlohmann::json(const Shadows& shadows, const at::Tensor& logits, const Membership& membership)>;
 
-struct Shadows {
-  at::Tensor logits;  // [shadows, records, classes]
-  at::Tensor held;    // bool [shadows, records]: which records each was trained on
-};
-
-// `setup` says how to train. A cache of other settings or records is not used.
-Shadows train_shadows(const federation::Setup& setup, const data::Records& records, const ShadowOptions& options);
-
-// log p/(1-p) of the true class, [..., records] of logits [..., records, classes].
-at::Tensor scaled_confidence(const at::Tensor& logits, const at::Tensor& labels);
-
-// `target`: logits [records, classes] of the model under attack; members first.
-Scores lira_scores(const Shadows& shadows, const at::Tensor& target, const at::Tensor& labels, int64_t members);
-
-// Also the share of right guesses at the attack network's own threshold.
-struct ShadowAttack {
-  Scores scores;
-  double success_rate = 0;
-};
-ShadowAttack shadow_scores(const Shadows& shadows, const at::Tensor& target, const at::Tensor& labels, int64_t members,
-                           uint64_t seed);
+// The measure of the run's last model, and under `baseline` that of the same federation without privacy. Without
+// options.client that is the global model, or client 0's if the method has no global one. Shadows are kept beside the
+// run, where another attack finds them.
+nlohmann::json ask_shadows(const Target& target, const AttackOptions& options, const ShadowMeasure& measure);
 
 }  // namespace sotto::attacks

@@ -1,0 +1,30 @@
+#include "attacks/attack.h"
+
+#include "base/error.h"
+#include "base/files.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sotto::attacks {
+
+using nlohmann::json;
+
+json attack(const AttackEntry& entry, const Target& target, const AttackOptions& options) {
+  const federation::Setup& setup = target.setup();
+  const int64_t clients = setup.spec().data.clients;
+  if (options.client && (*options.client < 0 || *options.client >= clients)) {
+    fail_user("--client {}: there are clients 0 to {}", *options.client, clients - 1);
+  }
+  const fs::path folder = target.folder() / "attacks";
+  make_folder(folder);
+  if (entry.needs_model && !setup.method().uses_model) {
+    fail_user("attack: '{}' trains no model that sees records; lira and shadow attack it", setup.spec().method);
+  }
+  json result = entry.run(target, options);
+  result["name"] = entry.name;
+  result["what"] = entry.what;
+  write_file_atomically(folder / (entry.name + ".json"), result.dump(2) + "\n");
+  return result;
+}
+
+}  // namespace sotto::attacks
