@@ -141,8 +141,8 @@ Case top_k(double epsilon, double delta) {
     named.push_back({"scores", values});
     return privacy::clamp_each(Contribution(std::move(named)), high);
   };
-  const auto channel =
-      privacy::Channel::top_k(kWhat, privacy::Observer::kServer, privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
+  const auto channel = privacy::Channel::top_k(kWhat, privacy::Observer::kServer,
+                                               privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
   Case result = case_of("laplace-top-k", "which scores are largest; they are 0 or H", channel, delta, bounded);
   // What was chosen, as one number for each score.
   result.make_draw = [inner = result.make_draw]() -> Draw {

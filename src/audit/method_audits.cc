@@ -69,7 +69,7 @@ class Rows {
   MethodAudit operator()(const std::string& method, const std::string& variant, const std::string& flaw,
                          const std::string& options = "", const std::string& adjacency = "replace") const {
     return {.method = method, .variant = variant, .flaw = flaw, .make = [=, epsilon = epsilon_] {
-              return release_case(proving_ground(sections(method, variant, epsilon, options, adjacency)), {});
+              return release_case(audit_federation(sections(method, variant, epsilon, options, adjacency)), {});
             }};
   }
 
@@ -120,7 +120,7 @@ std::vector<MethodAudit> listed(const Rows& row) {
 
 }  // namespace
 
-std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml) {
+std::shared_ptr<const federation::Setup> audit_federation(const std::string& toml) {
   const config::RunSpec spec = config::parse_run_spec(
       fmt::format("rounds = 1\n[data]\nclients = 4\n[model]\nname = \"mlp\"\nhidden = [8]\n{}{}",
                   toml.find("[federation]") == std::string::npos ? "[federation]\nbatch = 24\nlr = 0.2\n" : "", toml),
@@ -146,7 +146,7 @@ std::vector<MethodAudit> method_audits(double epsilon) {
     });
     if (known) continue;
     try {
-      const auto ground = proving_ground(sections(entry.name, "sound", epsilon, "", "replace"));
+      const auto ground = audit_federation(sections(entry.name, "sound", epsilon, "", "replace"));
       if (!ground->plan_for(0).empty()) all.push_back(row(entry.name, "sound", ""));
     } catch (const UserError&) {
       // It needs other data or a model of its own.

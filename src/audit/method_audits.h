@@ -14,7 +14,7 @@ namespace sotto::audit {
 // Clients with a few records each: two Gaussian blobs in memory, a small network, one round of one full batch. With two
 // classes, a record of the one label or the other has exactly opposite gradients in every layer: the worst pair. `toml`
 // adds to its config: sections [method] and [privacy], and keys of others.
-std::shared_ptr<const federation::Setup> proving_ground(const std::string& toml);
+std::shared_ptr<const federation::Setup> audit_federation(const std::string& toml);
 
 // One row of the table: a method in a variant, and what is known to be wrong with it.
 struct MethodAudit {
@@ -25,7 +25,7 @@ struct MethodAudit {
   std::function<Case()> make = {};
 };
 
-// Those listed by hand, then the sound variant of every other method of the catalogue that runs on the proving ground
+// Those listed by hand, then the sound variant of every other method of the catalogue that runs on the small federation
 // with its default options, all at this budget. A method with a flaw of its own gets a line in the list, or a function
 // where a line does not say enough.
 std::vector<MethodAudit> method_audits(double epsilon = 2);

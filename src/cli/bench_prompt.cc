@@ -114,7 +114,8 @@ class Trainee {
     plan.neighbours.adjacency = privacy::Adjacency::kAddRemove;
     const privacy::NoisySteps steps(plan, mechanism);
     const privacy::ReleaseContext context{.ledger = ledger_};
-    steps.run(steps.channel(what, privacy::Observer::kServer), y_, context, gradient, update, [] { return NamedTensors(); });
+    steps.run(steps.channel(what, privacy::Observer::kServer), y_, context, gradient, update,
+              [] { return NamedTensors(); });
   }
 
   methods::PromptLearner learner_;

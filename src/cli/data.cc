@@ -267,7 +267,7 @@ void install(const NamesOptions& options) {
   }
 }
 
-void add_list(Command& parent) {
+void add_data_list(Command& parent) {
   Command command = parent.subcommand("list", "Datasets and pretrained weights: what is here and how to get the rest");
   const auto options = std::make_shared<OutputOptions>();
   add_output_options(command, *options, "Print {datasets, weights}, each with its location or null");
@@ -312,7 +312,7 @@ void add_data(Command& program) {
   Command command = program.subcommand("data", "Datasets and pretrained weights");
   command.require_subcommand();
   add_example(command, "sotto data show fashion-mnist");
-  add_list(command);
+  add_data_list(command);
   add_show(command);
   add_check(command);
   add_install(command);

@@ -208,7 +208,8 @@ void show(const LedgerOptions& options) {
 void check_budgets(const OpenRun& run) {
   if (!run.spec.privacy) return;
   const bool paper = run.spec.as_printed();
-  const auto spent = artifacts::guarantees(run.ledger, run.spec.privacy->observer, run.spec.data.clients, run.delta());
+  const auto spent =
+      artifacts::guarantees(run.ledger, settings::word(run.spec.privacy->observer), run.spec.data.clients, run.delta());
   for (size_t client = 0; client < spent.size(); ++client) {
     const double epsilon = paper ? spent[client].claimed : spent[client].proven;
     const double budget = run.spec.privacy->budget_of(static_cast<int64_t>(client));

@@ -49,8 +49,9 @@ json models_json() {
   for (const models::CatalogueEntry& entry : models::catalogue()) {
     items.push_back({{"name", entry.name},
                      {"what", entry.what},
+                     {"citation", entry.citation},
                      {"reads", entry.tokens ? "tokens" : "images or features"},
-                     {"keys", split(entry.keys, ' ')}});
+                     {"keys", *entry.keys == '\0' ? json::array() : json(split(entry.keys, ' '))}});
   }
   return items;
 }

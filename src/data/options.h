@@ -16,17 +16,17 @@ struct DataOptions {
   std::vector<std::string> otherwise;  // the first of these that is installed takes its place if `name` is not
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
   std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
-  std::vector<std::string>
-      domains;                     // domains to use, in order; empty = all of them. For a single-domain image dataset:
-                                   // transforms (plain, inverted, rotated, edges, blurred, …) that make domains of it
-  int64_t image_size = 0;          // resize images to this many pixels a side; 0 = the dataset's own size
-  int64_t limit = 0;               // use at most this many training records (a seeded sample); 0 = all
-  int64_t test_limit = 0;          // the same of the test split
-  int64_t clients = 20;            // number of clients
-  std::string partition = "iid";   // iid, dirichlet, pathological, domain, quantity, resample,
-                                   // private-label, distribution-1, distribution-2
-  double alpha = 0.5;              // Dirichlet concentration (dirichlet, quantity)
-  int64_t classes_per_client = 2;  // pathological, distribution-1
+  // Domains to use, in order; empty = all of them. For a single-domain image dataset: transforms (plain, inverted,
+  // rotated, edges, blurred, …) that make domains of it.
+  std::vector<std::string> domains;
+  int64_t image_size = 0;            // resize images to this many pixels a side; 0 = the dataset's own size
+  int64_t limit = 0;                 // use at most this many training records (a seeded sample); 0 = all
+  int64_t test_limit = 0;            // the same of the test split
+  int64_t clients = 20;              // number of clients
+  std::string partition = "iid";     // iid, dirichlet, pathological, domain, quantity, resample,
+                                     // private-label, distribution-1, distribution-2
+  double alpha = 0.5;                // Dirichlet concentration (dirichlet, quantity)
+  int64_t classes_per_client = 2;    // pathological, distribution-1
   int64_t records_per_client = 600;  // resample
   int64_t private_label = 0;         // private-label, distribution-1/2: the class the curious client (the last) lacks
   double train_fraction = 1.0;       // keep this share of each client's training records

@@ -48,9 +48,8 @@ class Partition {
 //   quantity        labels at random, sizes by Dirichlet(alpha)
 //   resample        records_per_client distinct records drawn anew for each client: clients overlap, nothing is stored
 //   private-label   iid, but the last client lacks class private_label
-//   distribution-1  equal sizes; all but the last hold classes_per_client classes, the private one among them; the last
-//   holds
-//                   one fewer, without it
+//   distribution-1  equal sizes; all but the last hold classes_per_client classes, the private one among them; the
+//                   last holds one fewer, without it
 //   distribution-2  as dirichlet, but the last client gets nothing of the private class
 //
 // Except under resample, a training record goes to one client at most. The test split is dealt class by class and

@@ -14,9 +14,8 @@ inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 // Predictions for some records: predicted class, the score of class 1 (binary tasks), the truth.
 struct Predictions {
   at::Tensor predicted;  // int64 [n]
-  at::Tensor
-      score;  // float [n]: logit of class 1 minus logit of class 0; undefined tensor unless there are two classes
-  at::Tensor truth;  // int64 [n]
+  at::Tensor score;      // float [n]: logit of class 1 minus logit of class 0; undefined unless there are two classes
+  at::Tensor truth;      // int64 [n]
 };
 
 // Share of records predicted right. NaN for no records.

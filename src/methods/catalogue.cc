@@ -13,7 +13,7 @@
 #include "methods/local_only.h"
 #include "methods/nbafl.h"
 #include "methods/prompts/dp_fpl.h"
-#include "methods/prototypes/frameworks.h"
+#include "methods/prototypes/entries.h"
 
 #include <nlohmann/json.hpp>
 

@@ -81,8 +81,9 @@ privacy::GroupwiseGaussian mechanism_for(const Terms& terms, const ClientFacts& 
 
 privacy::Channel channel_for(const Terms& terms, const ClientFacts& client,
                              const privacy::GroupwiseGaussian& mechanism) {
-  privacy::Channel channel = privacy::Channel::gaussian(terms.what(), privacy::Observer::kServer, mechanism, terms.neighbours)
-                                 .times(client.participations, "once per participation");
+  privacy::Channel channel =
+      privacy::Channel::gaussian(terms.what(), privacy::Observer::kServer, mechanism, terms.neighbours)
+          .times(client.participations, "once per participation");
   if (terms.printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon});
   return channel;
 }

@@ -22,8 +22,9 @@ struct Blueprint {
 struct CatalogueEntry {
   const char* name;
   const char* what;
-  bool tokens;       // reads token ids
-  const char* keys;  // its own keys of [model], with spaces between them
+  bool tokens;           // reads token ids
+  const char* keys;      // its own keys of [model], with spaces between them
+  const char* citation;  // "" for the project's own
   std::shared_ptr<Model> (*make)(const Blueprint& blueprint);
   // Translates weights saved by other programs into this model's names, or null where the names already agree.
   NamedTensors (*translate)(NamedTensors weights);

@@ -1,5 +1,6 @@
 #include "report/budget_board.h"
 
+#include "artifacts/privacy_section.h"
 #include "base/error.h"
 #include "base/json_number.h"
 

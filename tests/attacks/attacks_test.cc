@@ -147,7 +147,7 @@ TEST(Movement, ModelsUpdatesAndPartsOfThem) {
 const std::string kOverfit = "[method]\nname = \"fedavg\"\n[federation]\nbatch = 4\nlr = 0.5\nlocal_epochs = 40\n";
 
 TEST(Membership, MembersWereTrainedOnAndOthersWereNot) {
-  const auto setup = audit::proving_ground(kOverfit);
+  const auto setup = audit::audit_federation(kOverfit);
   const Membership membership = members_and_others(*setup, 1, 20, 5);
   EXPECT_EQ(membership.records.size(), 2 * membership.members);
   const data::Shard shard = setup->partition().shard(1);
@@ -164,7 +164,7 @@ TEST(Membership, MembersWereTrainedOnAndOthersWereNot) {
 }
 
 TEST(Membership, ShadowsHoldHalfAndAreKept) {
-  const auto setup = audit::proving_ground(kOverfit);
+  const auto setup = audit::audit_federation(kOverfit);
   const Membership membership = members_and_others(*setup, 1, 20, 5);
   const test::TempFolder folder;
   ShadowOptions options{.shadows = 4, .threads = 2, .cache = folder.path() / "shadows.safetensors"};
@@ -206,7 +206,7 @@ TEST(Membership, LiraFindsMembersOfAnOverfittedModel) {
 }
 
 TEST(Baseline, IsTheSameFederationWithoutPrivacy) {
-  const auto setup = audit::proving_ground(
+  const auto setup = audit::audit_federation(
       "[method]\nname = \"ldp-fedavg\"\n[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n");
   const auto plain = without_privacy(*setup);
   EXPECT_EQ(plain.spec().method, "fedavg");
@@ -225,7 +225,7 @@ std::string private_method(const std::string& name, const std::string& options) 
 TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
   const auto mechanism = [](const federation::Setup& setup) { return setup.plan_for(0).front().terms().mechanism; };
   for (const char* variant : {"sound", "paper"}) {
-    const auto setup = audit::proving_ground(
+    const auto setup = audit::audit_federation(
         private_method("fedproto", fmt::format("variant = \"{}\"\nwidth = 4\nhead = [8]\n", variant)));
     const auto plain = without_privacy(*setup);
     EXPECT_EQ(plain.spec().method, "fedproto");
@@ -238,7 +238,7 @@ TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
   }
   for (const char* name : {"dp-fpl", "promptfl", "fedotp", "fedpgp"}) {
     const auto plain =
-        without_privacy(*audit::proving_ground(private_method(name, "encoder = \"tiny\"\nlength = 8\n")));
+        without_privacy(*audit::audit_federation(private_method(name, "encoder = \"tiny\"\nlength = 8\n")));
     EXPECT_EQ(plain.spec().method, name);
     EXPECT_EQ(mechanism(plain), privacy::kClearMechanism);
   }
@@ -267,7 +267,7 @@ TEST(Extractors, AnswersHaveOneRowForEachRecord) {
 }
 
 TEST(Gan, ItsPicturesAreOfTheClassesThatWereAskedFor) {
-  const auto setup = audit::proving_ground(kOverfit);
+  const auto setup = audit::audit_federation(kOverfit);
   const auto trained = model_after_running(*setup, std::nullopt, 1);
   RandomStream init(1, "model-init");
   const auto judge = models::make_model(setup->spec().model, setup->data().task, init);

@@ -64,11 +64,11 @@ std::string method(const std::string& name) {
 
 TEST(WholeRun, CanariesAreFoundWithoutNoiseAndNotWithIt) {
   const auto clear =
-      proving_ground("[method]\nname = \"fedavg\"\n[federation]\nbatch = 24\nlr = 1\nlocal_epochs = 20\n");
+      audit_federation("[method]\nname = \"fedavg\"\n[federation]\nbatch = 24\nlr = 1\nlocal_epochs = 20\n");
   const WholeRunOutcome found = audit_whole_run(*clear, {.canaries = 48});
   EXPECT_EQ(found.canaries, 48);
   EXPECT_GT(found.bound.epsilon, 0.2);
-  const WholeRunOutcome hidden = audit_whole_run(*proving_ground(method("ldp-fedavg")), {.canaries = 48});
+  const WholeRunOutcome hidden = audit_whole_run(*audit_federation(method("ldp-fedavg")), {.canaries = 48});
   EXPECT_LE(hidden.bound.epsilon, hidden.proven);
   EXPECT_LE(hidden.proven, 1.0);
   EXPECT_GT(hidden.proven, 0.98);
@@ -81,19 +81,19 @@ TEST(WholeRun, CanariesArePrototypesAndPromptsToo) {
   const std::string budget = "[privacy]\nepsilon = {}\ndelta = 1e-5\nadjacency = \"replace\"\n";
   for (const std::string& what : {prototypes, prompts}) {
     const WholeRunOutcome hidden =
-        audit_whole_run(*proving_ground(what + fmt::format(fmt::runtime(budget), 1)), {.canaries = 24});
+        audit_whole_run(*audit_federation(what + fmt::format(fmt::runtime(budget), 1)), {.canaries = 24});
     EXPECT_LE(hidden.bound.epsilon, hidden.proven) << what;
     const WholeRunOutcome found =
-        audit_whole_run(*proving_ground(what + fmt::format(fmt::runtime(budget), 1000)), {.canaries = 24});
+        audit_whole_run(*audit_federation(what + fmt::format(fmt::runtime(budget), 1000)), {.canaries = 24});
     EXPECT_GT(found.bound.epsilon, 0.5) << what;
     EXPECT_LE(found.bound.epsilon, found.proven) << what;
   }
 }
 
 TEST(WholeRun, ClientLevelPrivacyIsRefused) {
-  EXPECT_THROW(audit_whole_run(*proving_ground("[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 1\ndelta = "
-                                               "1e-5\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = "
-                                               "\"clients\"\n"),
+  EXPECT_THROW(audit_whole_run(*audit_federation("[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 1\ndelta = "
+                                                 "1e-5\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = "
+                                                 "\"clients\"\n"),
                                {}),
                UserError);
 }

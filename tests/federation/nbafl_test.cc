@@ -97,7 +97,8 @@ TEST(Nbafl, OneRecordMayTurnAnUpdateRound) {
     const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(release(towards, adjacency).groups(), {1e-5});
     const auto seen = [&](const at::Tensor& update) {
       privacy::Ledger ledger;
-      return privacy::Channel::gaussian("update", privacy::Observer::kServer, mechanism, {adjacency, privacy::Unit::kRecord})
+      return privacy::Channel::gaussian("update", privacy::Observer::kServer, mechanism,
+                                        {adjacency, privacy::Unit::kRecord})
           .release({.ledger = ledger}, [&] { return release(update, adjacency); })
           .values()[0]
           .value;

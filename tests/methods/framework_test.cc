@@ -1,7 +1,7 @@
 // What the servers of prototype frameworks make of prototypes, and what clients make of the answer.
 #include "methods/prototypes/framework.h"
 
-#include "methods/prototypes/frameworks.h"
+#include "methods/prototypes/entries.h"
 #include "methods/prototypes/prototype_model.h"
 
 #include <ATen/ATen.h>

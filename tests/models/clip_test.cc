@@ -1,5 +1,3 @@
-#include "models/vision_language/clip.h"
-
 #include "../data/make_files.h"
 #include "../support/expect_user_error.h"
 #include "../support/temp_folder.h"
@@ -8,6 +6,7 @@
 #include "io/safetensors.h"
 #include "models/features.h"
 #include "models/vision_language/clip_model.h"
+#include "models/vision_language/clip_network.h"
 #include "models/weights/weights.h"
 #include "temp_home.h"
 #include "tiny_clip.h"

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "models/text/byte_pair.h"
-#include "models/vision_language/clip.h"
+#include "models/vision_language/clip_network.h"
 
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>

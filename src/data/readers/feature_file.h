@@ -1,8 +1,11 @@
 // A dataset as one safetensors file: pre-extracted features, and the cache of decoded datasets.
 //
-//   x            float16, float32 or float64 [N, D] = features; uint8 [N, C, H, W] = images; int32 or int64 [N, L] =
-//   tokens y            int32 or int64 [N] domain       the same, optional (one domain) test_x, test_y, test_domain
-//   optional metadata     class_names, domain_names: JSON lists of strings, optional
+//   x                            float16, float32 or float64 [N, D]: features; uint8 [N, C, H, W]: images;
+//                                int32 or int64 [N, L]: tokens
+//   y                            int32 or int64 [N]
+//   domain                       the same, optional (one domain)
+//   test_x, test_y, test_domain  optional
+//   metadata                     class_names, domain_names: JSON lists of strings, optional
 #pragma once
 
 #include "data/dataset.h"

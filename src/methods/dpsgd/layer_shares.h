@@ -24,8 +24,7 @@ constexpr auto choices(LayerBounds) {
 
 struct LayerRule {
   std::vector<std::string> layers = {};  // the beginnings of the names of those that may be trained; none: all
-  bool joint =
-      true;  // a record's gradient is bounded as a whole, each layer measured by its own bound; or layer by layer
+  bool joint = true;  // a record's gradient is bounded as a whole, each layer measured by its own bound; or by layers
   LayerBounds bounds = LayerBounds::kSize;
   double least_norm = 0;     // R: layers whose weights have a smaller norm in the global model are not trained
   double least_signal = 0;   // nor the loudest ones, until the bound is this part of a round's mean noise or more

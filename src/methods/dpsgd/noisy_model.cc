@@ -63,9 +63,10 @@ class Planner {
   }
 
   privacy::Channel channel(const privacy::GroupwiseGaussian& mechanism, const ClientFacts& client) const {
-    privacy::Channel channel = privacy::Channel::gaussian(kModel, privacy::Observer::kServer, mechanism, privacy_.neighbours())
-                                   .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
-                                   .times(client.participations, "once per participation");
+    privacy::Channel channel =
+        privacy::Channel::gaussian(kModel, privacy::Observer::kServer, mechanism, privacy_.neighbours())
+            .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
+            .times(client.participations, "once per participation");
     if (const std::string why = why_unproven(); !why.empty()) channel.unproven(why);
     return channel;
   }

@@ -1,4 +1,4 @@
-#include "methods/prototypes/frameworks.h"
+#include "methods/prototypes/entries.h"
 #include "methods/prototypes/losses.h"
 
 #include <ATen/ATen.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/model.h"
-#include "models/vision_language/clip.h"
+#include "models/vision_language/clip_network.h"
 #include "models/vision_language/vision_language.h"
 
 #include <filesystem>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "models/vision_language/clip.h"
+#include "models/vision_language/clip_network.h"
 #include "models/weights/pretrained_card.h"
 
 #include <algorithm>

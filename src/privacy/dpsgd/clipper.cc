@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "models/layers.h"
 #include "privacy/dpsgd/chunk_pass.h"
-#include "privacy/dpsgd/layer_terms.h"
 #include "privacy/dpsgd/parameters.h"
+#include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 

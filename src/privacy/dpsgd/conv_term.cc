@@ -2,7 +2,7 @@
 
 #include "privacy/dpsgd/costs.h"
 #include "privacy/dpsgd/gram.h"
-#include "privacy/dpsgd/layer_terms.h"
+#include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 

@@ -1,7 +1,7 @@
 #include "models/ops/outer.h"
 #include "privacy/dpsgd/costs.h"
 #include "privacy/dpsgd/gram.h"
-#include "privacy/dpsgd/layer_terms.h"
+#include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

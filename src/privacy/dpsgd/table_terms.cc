@@ -1,4 +1,4 @@
-#include "privacy/dpsgd/layer_terms.h"
+#include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "models/vision_language/clip.h"
+#include "models/vision_language/clip_network.h"
 
 #include "base/error.h"
 #include "models/layers.h"
