@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(
   # build
-  g++ cmake ninja-build ccache pkg-config git
+  g++ cmake ninja-build ccache pkg-config git python3
   # libraries (docs/dependencies.md says what each is for)
   libtorch-dev libopenblas-openmp-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
   libsqlite3-dev libssl-dev zlib1g-dev libpng-dev libturbojpeg0-dev libarchive-dev libcairo2-dev libfreetype-dev libutf8proc-dev libcsv-dev

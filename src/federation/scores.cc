@@ -35,6 +35,7 @@ double balanced_accuracy(const Predictions& predictions) {
 double auroc(const Predictions& predictions) {
   if (!predictions.score.defined()) return kUndefined;
   const auto score = predictions.score.to(at::kDouble).contiguous();
+  if (score.isnan().any().item<bool>()) return kUndefined;  // such scores have no order
   const auto truth = predictions.truth.contiguous();
   const auto n = static_cast<size_t>(truth.numel());
   std::vector<size_t> order(n);

@@ -26,6 +26,8 @@ TEST(Scores, NothingToScoreIsUndefined) {
   EXPECT_TRUE(std::isnan(balanced_accuracy(p)));
   EXPECT_TRUE(std::isnan(spread({}).mean));
   EXPECT_TRUE(std::isnan(auroc(predictions({0, 0}, {0, 0}, {0.1, 0.2})))) << "one class only";
+  const double nan = std::nan("");
+  EXPECT_TRUE(std::isnan(auroc(predictions({0, 1, 1}, {0, 1, 1}, {nan, 0.2, nan})))) << "scores without an order";
 }
 
 TEST(Scores, AurocIsTheProbabilityOfTheRightOrder) {
