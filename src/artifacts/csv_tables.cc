@@ -1,6 +1,6 @@
 #include "artifacts/csv_tables.h"
 
-#include "artifacts/spending.h"
+#include "artifacts/privacy_section.h"
 #include "base/files.h"
 #include "base/text.h"
 
@@ -81,7 +81,7 @@ CsvTable clients_csv(const RunReader& run, const config::RunSpec& spec) {
   CsvTable table = {.text = line(header)};
   if (rounds.empty()) return table;
   const privacy::Ledger ledger = ledger_of(run);
-  Spending spending(spec);
+  privacy::Spending spending = declared_spending(spec);
   for (const json& round : rounds) {
     if (!round.contains("evaluation")) continue;
     const json& evaluation = round["evaluation"];
@@ -118,7 +118,7 @@ CsvTable rounds_csv(const RunReader& run, const config::RunSpec& spec) {
   CsvTable table = {.text = line(header)};
   if (rounds.empty()) return table;
   const privacy::Ledger ledger = ledger_of(run);
-  Spending spending(spec);
+  privacy::Spending spending = declared_spending(spec);
   for (const json& round : rounds) {
     std::vector<std::string> row;
     for (const std::string& name : always) row.push_back(cell(round[name]));

@@ -1,6 +1,7 @@
 #include "artifacts/event_export.h"
 
 #include "artifacts/event_records.h"
+#include "artifacts/privacy_section.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -50,7 +51,7 @@ EventExport::EventExport(const RunReader& run, const config::RunSpec& spec, cons
       per_client_(per_client),
       start_(start_of(run)),
       file_(file_in(folder, start_, spec)),
-      spending_(spec) {}
+      spending_(declared_spending(spec)) {}
 
 void EventExport::update() {
   const std::string records = new_records();

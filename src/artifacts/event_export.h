@@ -2,8 +2,8 @@
 #pragma once
 
 #include "artifacts/run_directory.h"
-#include "artifacts/spending.h"
 #include "config/run_spec.h"
+#include "privacy/spending.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -31,7 +31,7 @@ class EventExport {
   const bool per_client_;
   const double start_;  // of the run, in seconds since 1970
   const std::filesystem::path file_;
-  Spending spending_;
+  privacy::Spending spending_;
   double elapsed_ = 0;
   int64_t last_round_ = 0;
   uintmax_t metrics_size_ = 0;

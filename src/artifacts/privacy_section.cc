@@ -25,7 +25,7 @@ json spread(std::vector<double> values) {
 json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {
   std::vector<double> claimed, proven;
   std::set<std::string> reasons;
-  for (const Guarantee& client : guarantees(ledger, observer, spec.data.clients, accounted_delta(spec))) {
+  for (const Guarantee& client : privacy::guarantees(ledger, observer, spec.data.clients, accounted_delta(spec))) {
     claimed.push_back(client.claimed);
     proven.push_back(client.proven);
     reasons.insert(client.why_unproven.begin(), client.why_unproven.end());
@@ -49,24 +49,8 @@ double accounted_delta(const config::RunSpec& spec) {
   return spec.privacy ? spec.privacy->delta : kAnyDelta;
 }
 
-std::vector<Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
-                                  double delta) {
-  const std::map<int64_t, privacy::Tally> tallies = ledger.tallies(observer);
-  const auto tally_of = [&](int64_t client) {
-    const auto found = tallies.find(client);
-    return found == tallies.end() ? privacy::Tally() : found->second;
-  };
-  const privacy::Tally everyone = tally_of(privacy::kEveryone);
-  std::map<privacy::Tally, Guarantee> known;
-  std::vector<Guarantee> result;
-  for (int64_t client = 0; client < clients; ++client) {
-    privacy::Tally spent = tally_of(client);
-    spent.add(everyone);
-    auto place = known.find(spent);
-    if (place == known.end()) place = known.emplace(spent, spent.guarantee(delta)).first;
-    result.push_back(place->second);
-  }
-  return result;
+privacy::Spending declared_spending(const config::RunSpec& spec) {
+  return {declared_observer(spec), accounted_delta(spec)};
 }
 
 json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {

@@ -3,12 +3,11 @@
 
 #include "config/run_spec.h"
 #include "privacy/ledger.h"
+#include "privacy/spending.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 namespace sotto::artifacts {
 
@@ -16,10 +15,8 @@ namespace sotto::artifacts {
 // and any δ gives the same answer.
 std::string declared_observer(const config::RunSpec& spec);
 double accounted_delta(const config::RunSpec& spec);
-
-// What clients 0 … clients-1 have spent in the eyes of `observer`, at δ.
-std::vector<privacy::Guarantee> guarantees(const privacy::Ledger& ledger, const std::string& observer, int64_t clients,
-                                           double delta);
+// What clients spend in these terms, from nothing on.
+privacy::Spending declared_spending(const config::RunSpec& spec);
 
 // Fields as documented in docs/run-directory.md.
 nlohmann::json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger);

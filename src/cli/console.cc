@@ -1,5 +1,6 @@
 #include "cli/console.h"
 
+#include "artifacts/privacy_section.h"
 #include "base/log.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -62,7 +63,7 @@ ConsoleWatcher::ConsoleWatcher(const federation::Setup& setup, int64_t rounds_do
     : spec_(setup.spec()),
       rounds_done_(rounds_done),
       progress_("training", (setup.spec().rounds - rounds_done) * clients_per_round(setup.spec())),
-      spending_(setup.spec()) {}
+      spending_(artifacts::declared_spending(setup.spec())) {}
 
 double ConsoleWatcher::elapsed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

@@ -1,9 +1,9 @@
 // A run as it is watched in a terminal: a bar with time left and the ε spent so far, and a row per evaluated round.
 #pragma once
 
-#include "artifacts/spending.h"
 #include "base/progress.h"
 #include "federation/federation.h"
+#include "privacy/spending.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -43,7 +43,7 @@ class ConsoleWatcher {
   const int64_t rounds_done_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Progress progress_;
-  artifacts::Spending spending_;
+  privacy::Spending spending_;
   const privacy::Ledger* ledger_ = nullptr;
   std::optional<privacy::Guarantee> spent_;  // after the last round, if known
   std::string spent_text_;                   // behind the bar

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
+#include "privacy/spending.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,7 @@ json clients_json(const OpenRun& run, const std::vector<privacy::Event>& events)
   for (const auto& event : events) ++releases[event.client];
   std::map<std::string, std::vector<privacy::Guarantee>> seen;
   for (const char* observer : kObservers) {
-    seen[observer] = artifacts::guarantees(run.ledger, observer, run.spec.data.clients, run.delta());
+    seen[observer] = privacy::guarantees(run.ledger, observer, run.spec.data.clients, run.delta());
   }
   json clients = json::array();
   for (int64_t client = 0; client < run.spec.data.clients; ++client) {
@@ -209,7 +210,7 @@ void check_budgets(const OpenRun& run) {
   if (!run.spec.privacy) return;
   const bool paper = run.spec.as_printed();
   const auto spent =
-      artifacts::guarantees(run.ledger, settings::word(run.spec.privacy->observer), run.spec.data.clients, run.delta());
+      privacy::guarantees(run.ledger, settings::word(run.spec.privacy->observer), run.spec.data.clients, run.delta());
   for (size_t client = 0; client < spent.size(); ++client) {
     const double epsilon = paper ? spent[client].claimed : spent[client].proven;
     const double budget = run.spec.privacy->budget_of(static_cast<int64_t>(client));

@@ -47,7 +47,7 @@ std::vector<report::NamedRun> named_runs(const std::vector<std::string>& folders
 
 void write_page(const ReportOptions& options) {
   if (fs::path(options.page).extension() != ".html") fail_user("-o {}: the page is a file NAME.html", options.page);
-  report::GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   write_file_atomically(options.page, report::page_html(report::page_document(named_runs(options.runs), cache)));
   print_text(options.page + "\n");
 }

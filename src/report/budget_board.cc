@@ -85,10 +85,10 @@ void check_same_terms(const std::vector<Event>& events, const std::vector<Event>
 }  // namespace
 
 json budget_board(const config::RunSpec& spec, const std::vector<Event>& events, const std::vector<Event>& price,
-                  GuaranteeCache& cache) {
+                  privacy::GuaranteeCache& cache) {
   check_same_terms(events, price);
   const bool by_claim = spec.as_printed();
-  const double delta = stated_delta(spec);
+  const double delta = artifacts::accounted_delta(spec);
   const std::string observer = artifacts::declared_observer(spec);
   const auto cost = [&](const Tally& tally) {
     const privacy::Guarantee guarantee = cache(tally, delta);

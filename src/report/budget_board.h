@@ -13,7 +13,7 @@ namespace sotto::report {
 // `price` holds the rows of the run whose rounds are to be paid for: those of the same run, or of one with another
 // method under the same adjacency and unit; otherwise a UserError.
 nlohmann::json budget_board(const config::RunSpec& spec, const std::vector<privacy::Event>& events,
-                            const std::vector<privacy::Event>& price, GuaranteeCache& cache);
+                            const std::vector<privacy::Event>& price, privacy::GuaranteeCache& cache);
 
 inline constexpr int64_t kMostRounds = 100000;
 

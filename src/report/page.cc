@@ -16,7 +16,7 @@ constexpr std::string_view kDataMark = "__SOTTO_DATA__";
 
 }  // namespace
 
-json page_document(const std::vector<NamedRun>& runs, GuaranteeCache& cache) {
+json page_document(const std::vector<NamedRun>& runs, privacy::GuaranteeCache& cache) {
   std::vector<json> documents;
   std::vector<config::RunSpec> specs;
   for (const NamedRun& run : runs) {

@@ -17,7 +17,7 @@ struct NamedRun {
 };
 
 // {"version", "runs": [run_document], "comparison": compare() or null for a single run}
-nlohmann::json page_document(const std::vector<NamedRun>& runs, GuaranteeCache& cache);
+nlohmann::json page_document(const std::vector<NamedRun>& runs, privacy::GuaranteeCache& cache);
 
 // The page with a document in it. Nothing in the document can become markup or script.
 std::string page_html(const nlohmann::json& document);

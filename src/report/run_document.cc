@@ -87,7 +87,7 @@ json evaluation_columns(const std::vector<json>& rounds) {
   return columns;
 }
 
-json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec, GuaranteeCache& cache) {
+json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec, privacy::GuaranteeCache& cache) {
   try {
     const artifacts::LedgerSnapshot ledger(run.folder());
     const std::vector<privacy::Event> events = ledger->events();
@@ -107,7 +107,7 @@ config::RunSpec spec_of(const artifacts::RunReader& run) {
   return config::load_run_spec(run.folder() / "config.toml", {});
 }
 
-json run_document(const artifacts::RunReader& run, const std::string& id, GuaranteeCache& cache) {
+json run_document(const artifacts::RunReader& run, const std::string& id, privacy::GuaranteeCache& cache) {
   const config::RunSpec spec = spec_of(run);
   const std::string state = artifacts::to_string(artifacts::state_of(run.folder()));
   const std::vector<json> rounds = run.rounds();

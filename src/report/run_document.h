@@ -24,6 +24,6 @@ config::RunSpec spec_of(const artifacts::RunReader& run);
 //   partition    partition.json; picture: partition.png as a data URI if there is no partition.json
 //   curve        {"curve", "x", "y", "clients"} of a method with a clipping curve
 //   audit, attacks, embedding    files that other tools leave (docs/run-directory.md)
-nlohmann::json run_document(const artifacts::RunReader& run, const std::string& id, GuaranteeCache& cache);
+nlohmann::json run_document(const artifacts::RunReader& run, const std::string& id, privacy::GuaranteeCache& cache);
 
 }  // namespace sotto::report

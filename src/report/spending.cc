@@ -1,5 +1,6 @@
 #include "report/spending.h"
 
+#include "artifacts/privacy_section.h"
 #include "base/json_number.h"
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,6 @@ using nlohmann::json;
 using privacy::Event;
 using privacy::Tally;
 
-constexpr double kAnyDelta = 1e-5;
 constexpr size_t kMostPoints = 64;
 // A composition of sampled Gaussians takes a few milliseconds; all of them together should take seconds.
 constexpr size_t kMostCompositions = 2000;
@@ -40,24 +40,15 @@ using History = std::vector<Tally>;  // after each of the rounds
 // Of each client, with what was released of everyone.
 std::vector<History> histories(const std::vector<Event>& events, const std::string& observer, int64_t clients,
                                const std::vector<int64_t>& rounds) {
-  std::vector<Tally> spent(static_cast<size_t>(clients));
-  Tally everyone;
-  std::vector<History> all(spent.size());
+  privacy::Spending spent(observer, 0);
+  std::vector<History> all(static_cast<size_t>(clients));
   size_t next = 0;
   for (const int64_t round : rounds) {
     for (; next < events.size() && events[next].round <= round; ++next) {
-      const Event& event = events[next];
-      if (!privacy::is_seen_by(event, observer)) continue;
-      if (event.client == privacy::kEveryone) {
-        everyone.add(event);
-      } else if (event.client < clients) {
-        spent[static_cast<size_t>(event.client)].add(event);
-      }
+      if (events[next].client < clients) spent.take(events[next]);
     }
-    for (size_t client = 0; client < spent.size(); ++client) {
-      Tally both = spent[client];
-      both.add(everyone);
-      all[client].push_back(std::move(both));
+    for (size_t client = 0; client < all.size(); ++client) {
+      all[client].push_back(spent.tally_of(static_cast<int64_t>(client)));
     }
   }
   return all;
@@ -69,7 +60,7 @@ size_t different(const std::vector<History>& all) {
   return tallies.size();
 }
 
-json curves_of(const config::RunSpec& spec, const std::vector<History>& all, GuaranteeCache& cache) {
+json curves_of(const config::RunSpec& spec, const std::vector<History>& all, privacy::GuaranteeCache& cache) {
   std::map<std::pair<double, History>, std::vector<int64_t>> groups;
   for (size_t client = 0; client < all.size(); ++client) {
     const auto id = static_cast<int64_t>(client);
@@ -82,7 +73,7 @@ json curves_of(const config::RunSpec& spec, const std::vector<History>& all, Gua
                   {"claimed", json::array()},
                   {"proven", json::array()}};
     for (const Tally& tally : key.second) {
-      const privacy::Guarantee guarantee = cache(tally, stated_delta(spec));
+      const privacy::Guarantee guarantee = cache(tally, artifacts::accounted_delta(spec));
       curve["claimed"].push_back(number_or_null(guarantee.claimed));
       curve["proven"].push_back(number_or_null(guarantee.proven));
     }
@@ -94,22 +85,6 @@ json curves_of(const config::RunSpec& spec, const std::vector<History>& all, Gua
 
 }  // namespace
 
-privacy::Guarantee GuaranteeCache::operator()(const Tally& tally, double delta) {
-  const std::pair key(delta, tally);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = known_.find(key);
-    if (found != known_.end()) return found->second;
-  }
-  const privacy::Guarantee guarantee = tally.guarantee(delta);
-  const std::lock_guard lock(mutex_);
-  return known_.emplace(key, guarantee).first->second;
-}
-
-double stated_delta(const config::RunSpec& spec) {
-  return spec.privacy ? spec.privacy->delta : kAnyDelta;
-}
-
 std::vector<Tally> tallies_after(const std::vector<Event>& events, const std::string& observer, int64_t clients,
                                  int64_t round) {
   std::vector<Tally> last;
@@ -117,7 +92,7 @@ std::vector<Tally> tallies_after(const std::vector<Event>& events, const std::st
   return last;
 }
 
-json spending_over_time(const config::RunSpec& spec, const std::vector<Event>& events, GuaranteeCache& cache) {
+json spending_over_time(const config::RunSpec& spec, const std::vector<Event>& events, privacy::GuaranteeCache& cache) {
   const int64_t clients = std::min(spec.data.clients, kListedClients);
   const std::vector<int64_t> all_rounds = rounds_of(events);
   size_t points = kMostPoints;

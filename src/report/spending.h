@@ -2,33 +2,18 @@
 #pragma once
 
 #include "config/run_spec.h"
-#include "privacy/guarantee.h"
+#include "privacy/spending.h"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
-#include <map>
-#include <mutex>
-#include <utility>
+#include <string>
 #include <vector>
 
 namespace sotto::report {
 
-// ε of tallies met before: composing is the slow part, and clients and rounds share their tallies. Thread-safe.
-class GuaranteeCache {
- public:
-  privacy::Guarantee operator()(const privacy::Tally& tally, double delta);
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<double, privacy::Tally>, privacy::Guarantee> known_;
-};
-
 // Clients beyond this one are not listed.
 inline constexpr int64_t kListedClients = 200;
-
-// The δ that a run's ε are stated at. Without [privacy] nothing is noised, and any gives the same answer.
-double stated_delta(const config::RunSpec& spec);
 
 // What each of the first `clients` clients has released up to and including a round, in the eyes of an observer.
 std::vector<privacy::Tally> tallies_after(const std::vector<privacy::Event>& events, const std::string& observer,
@@ -39,7 +24,7 @@ std::vector<privacy::Tally> tallies_after(const std::vector<privacy::Event>& eve
 // [...], "proven": [...]}]}. `events` in round order. Long runs are sampled, evenly and with the last round among them,
 // the more sparsely the more different tallies there are to compose. Infinite ε are null.
 nlohmann::json spending_over_time(const config::RunSpec& spec, const std::vector<privacy::Event>& events,
-                                  GuaranteeCache& cache);
+                                  privacy::GuaranteeCache& cache);
 
 // The last noise that fell on each group of numbers: what, group, coordinates, and over clients the least and most
 // sensitivity and stddev.

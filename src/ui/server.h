@@ -40,7 +40,7 @@ class RunBrowser {
   nlohmann::json entry(const std::string& run);
 
   std::filesystem::path root_;
-  report::GuaranteeCache cache_;
+  privacy::GuaranteeCache cache_;
   std::mutex mutex_;
   std::map<std::string, std::pair<std::string, nlohmann::json>> entries_;  // by run: stamp, entry
 };

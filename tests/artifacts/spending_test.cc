@@ -1,4 +1,4 @@
-#include "artifacts/spending.h"
+#include "privacy/spending.h"
 
 #include "artifacts/privacy_section.h"
 #include "base/files.h"
@@ -28,7 +28,7 @@ TEST_P(SpendingOfRuns, EndsAtWhatTheLedgerSays) {
   const auto summary = run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
   ASSERT_TRUE(summary.has_value());
   const privacy::Ledger ledger(folder_ / "ledger.sqlite", privacy::Ledger::Mode::kRead);
-  Spending spending(setup.spec());
+  privacy::Spending spending = declared_spending(setup.spec());
   double before = 0;
   for (int64_t round = 1; round <= 4; ++round) {
     spending.advance_to(round, ledger);
@@ -36,7 +36,7 @@ TEST_P(SpendingOfRuns, EndsAtWhatTheLedgerSays) {
     EXPECT_GE(proven, before) << "nothing is ever given back";
     before = proven;
   }
-  const auto exact = guarantees(ledger, declared_observer(setup.spec()), 4, accounted_delta(setup.spec()));
+  const auto exact = privacy::guarantees(ledger, declared_observer(setup.spec()), 4, accounted_delta(setup.spec()));
   double worst = 0;
   for (int64_t client = 0; client < 4; ++client) {
     EXPECT_EQ(spending.of(client).proven, exact[static_cast<size_t>(client)].proven) << client;
@@ -44,7 +44,7 @@ TEST_P(SpendingOfRuns, EndsAtWhatTheLedgerSays) {
     worst = std::max(worst, exact[static_cast<size_t>(client)].proven);
   }
   EXPECT_EQ(spending.worst().proven, worst);
-  Spending at_once(setup.spec());
+  privacy::Spending at_once = declared_spending(setup.spec());
   at_once.advance_to(4, ledger);
   EXPECT_EQ(at_once.worst().proven, worst);
   spending.advance_to(2, ledger);

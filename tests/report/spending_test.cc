@@ -60,7 +60,7 @@ TEST(Spending, IsWhatTheRowsAddUpToAfterEveryRound) {
     if (round == 2) events.push_back(gaussian(round, 1, 5.0));
     events.push_back(gaussian(round, 2, 5.0));
   }
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json views = spending_over_time(spec_with(4, {4.0}), events, cache);
   ASSERT_EQ(views.size(), 1U) << "everybody sees the same";
   EXPECT_EQ(views[0]["rounds"], json({1, 2, 3}));
@@ -84,7 +84,7 @@ TEST(Spending, KeepsObserversAndBudgetsApart) {
   Event model = gaussian(1, privacy::kEveryone, 3.0);
   model.observer = "clients";
   events.push_back(model);
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json views = spending_over_time(spec_with(2, {1.0, 2.0}), events, cache);
   ASSERT_EQ(views.size(), 2U);
   EXPECT_EQ(views[0]["observers"], json({"server"}));
@@ -98,7 +98,7 @@ TEST(Spending, KeepsObserversAndBudgetsApart) {
 TEST(Spending, OfALongRunIsSampledAndEndsWithItsLastRound) {
   std::vector<Event> events;
   for (int64_t round = 1; round <= 1000; ++round) events.push_back(gaussian(round, 0, 50.0));
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json view = spending_over_time(spec_with(1, {8.0}), events, cache)[0];
   EXPECT_LE(view["rounds"].size(), 64U);
   EXPECT_GE(view["rounds"].size(), 30U);
@@ -107,7 +107,7 @@ TEST(Spending, OfALongRunIsSampledAndEndsWithItsLastRound) {
 }
 
 TEST(Spending, OfNothingIsNothing) {
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json view = spending_over_time(spec_with(2, {1.0}), {}, cache)[0];
   EXPECT_EQ(view["rounds"], json::array());
   EXPECT_EQ(noise_by_group({}), json::array());
@@ -133,7 +133,7 @@ TEST(BudgetBoard, TellsHowManyMoreRoundsFit) {
   while (proven(4.0, most + 1) <= 2.0) ++most;
   ASSERT_GT(most, 3);
   const std::vector<Event> events = {gaussian(1, 0, 4.0), gaussian(2, 0, 4.0)};
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json rows = budget_board(spec_with(2, {2.0}), events, events, cache);
   EXPECT_EQ(rows[0]["spent"], proven(4.0, 2));
   EXPECT_EQ(rows[0]["left"], 2.0 - proven(4.0, 2));
@@ -150,7 +150,7 @@ TEST(BudgetBoard, PricesRoundsLikeThoseOfAnotherRun) {
     if (tally.proven(kDelta) > 2.0) break;
     ++most;
   }
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const json rows = budget_board(spec_with(1, {2.0}), {gaussian(1, 0, 4.0)}, {gaussian(7, 0, 9.0)}, cache);
   EXPECT_EQ(rows[0]["rounds"], most);
   Event other = gaussian(1, 0, 9.0);
@@ -159,7 +159,7 @@ TEST(BudgetBoard, PricesRoundsLikeThoseOfAnotherRun) {
 }
 
 TEST(BudgetBoard, SaysWhyThereIsNoCount) {
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   const std::vector<Event> clear = {in_the_clear(1, 0)};
   EXPECT_EQ(budget_board(spec_with(1, {2.0}), clear, clear, cache)[0]["rounds"], nullptr);
   EXPECT_THAT(budget_board(spec_with(1, {2.0}), clear, clear, cache)[0]["why"].get<std::string>(),
@@ -175,7 +175,7 @@ TEST(BudgetBoard, HoldsAPapersVariantToItsClaim) {
   event.claim = {.by = privacy::kClaimEach, .epsilon = 0.1};
   config::RunSpec spec = spec_with(1, {1.0});
   spec.variant = methods::Variant::kPaper;
-  GuaranteeCache cache;
+  privacy::GuaranteeCache cache;
   EXPECT_EQ(budget_board(spec, {event}, {event}, cache)[0]["rounds"], 9);
 }
 
