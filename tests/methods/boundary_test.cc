@@ -35,7 +35,7 @@ static_assert(!std::is_invocable_v<decltype(&ServerMethod::accept), ServerMethod
 static_assert(!std::is_invocable_v<decltype(&ServerMethod::accept), ServerMethod&, const privacy::PrivateState&>);
 
 TEST(Boundary, IsDrawnByTheTypes) {
-  const config::RunSpec spec;
+  const RunSettings spec;
   const PublicFacts facts{.class_names = {"a", "b"}};
   const data::Records records;
   const ClientContext client{{spec, facts}, records};

@@ -1,7 +1,7 @@
 // The precompiled header of the tests: the project's, and GoogleTest.
 #pragma once
 
-#include "precompiled.h"
+#include "../../src/precompiled.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -154,7 +154,6 @@ TEST_F(Descent, LayersAreBoundedAsEachPlanSays) {
 
 TEST_F(Descent, CountsTouchesNotSteps) {
   const NoisyDescent descent(*model_, flat_);
-  const ReleaseContext context{.ledger = ledger_};
   plan_.epochs = 3;
   EXPECT_EQ(plan_.steps(), 12);
   EXPECT_EQ(descent.channel(plan_, "model").terms().steps, 3) << "disjoint batches: once per epoch";
@@ -167,7 +166,6 @@ TEST_F(Descent, CountsTouchesNotSteps) {
 
 TEST_F(Descent, RecordsWithRatesOfTheirOwnArePaidForByTheMostExposed) {
   const NoisyDescent descent(*model_, flat_);
-  const ReleaseContext context{.ledger = ledger_};
   plan_.sampling = Sampling::kPoisson;
   plan_.rate = 0.25;
   plan_.record_rates = {.rates = {0.5, 0.1}, .shares = {0.2, 0.8}, .of = [](int64_t) { return 0U; }};
@@ -197,7 +195,6 @@ TEST_F(Descent, RatesBelongToRowsOfTheDataset) {
 
 TEST_F(Descent, ChargesReplacementTwice) {
   const NoisyDescent descent(*model_, flat_);
-  const ReleaseContext context{.ledger = ledger_};
   plan_.neighbours.adjacency = Adjacency::kAddRemove;
   const Event added = descent.channel(plan_, "model").terms();
   plan_.neighbours.adjacency = Adjacency::kReplace;
