@@ -6,4 +6,4 @@ scripts/setup.sh
 cmake --preset release -DSOTTO_BUILD_BENCH=ON >/dev/null
 cmake --build build/release --parallel "$(nproc)"
 build/release/sotto bench simulate
-build/release/sotto_bench "$@"
+build/release/sotto_microbench "$@"

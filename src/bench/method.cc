@@ -1,16 +1,15 @@
-#include "cli/bench_method.h"
+#include "bench/method.h"
 
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/config_options.h"
-#include "cli/output.h"
+#include "bench/median.h"
 #include "config/load.h"
 #include "methods/catalogue.h"
+#include "privacy/ledger.h"
+#include "run/config_source.h"
 #include "transport/simulation.h"
 
 #include <ATen/Parallel.h>
@@ -18,22 +17,12 @@
 #include <nlohmann/json.hpp>
 
 #include <ctime>
+#include <memory>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 using nlohmann::json;
-
-struct BenchOptions {
-  std::string method;
-  std::string against;
-  std::string config;
-  std::vector<std::string> overrides;
-  std::vector<std::string> against_overrides;
-  int64_t repeats = 200;
-  int threads = 1;
-  OutputOptions output;
-};
 
 constexpr int kWarmUpRounds = 2;
 constexpr double kConfidence = 0.95;
@@ -74,7 +63,7 @@ Overrides divided(const std::vector<std::string>& overrides) {
   return result;
 }
 
-config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::string>& overrides) {
+config::RunSpec shared_spec(const MethodOptions& options, const std::vector<std::string>& overrides) {
   if (options.config.empty()) {
     return config::parse_run_spec(kWorkload, "the built-in workload", overrides);
   }
@@ -82,7 +71,7 @@ config::RunSpec shared_spec(const BenchOptions& options, const std::vector<std::
 }
 
 // The workload with `method`. A method that the config names itself keeps its keys, any other begins with its defaults.
-config::RunSpec spec_of(const BenchOptions& options, const std::string& method, const std::vector<std::string>& own) {
+config::RunSpec spec_of(const MethodOptions& options, const std::string& method, const std::vector<std::string>& own) {
   const methods::MethodEntry& entry = methods::find_method(method);
   std::vector<std::string> overrides = divided(options.overrides).of_both;
   config::RunSpec spec = shared_spec(options, overrides);
@@ -147,7 +136,9 @@ class TimedFederation {
   transport::Simulation simulation_;
 };
 
-json measure(const BenchOptions& options) {
+}  // namespace
+
+json measure_method(const MethodOptions& options) {
   const std::vector<std::string> own = divided(options.overrides).of_method;
   for (const std::string& override : options.against_overrides) {
     if (!concerns_method(override)) {
@@ -189,29 +180,4 @@ json measure(const BenchOptions& options) {
           {"wall_ratio", median(wall_ratios)}};
 }
 
-}  // namespace
-
-void add_bench_method(Command& bench_command) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command = bench_command.subcommand("method", "Rounds of one method against rounds of another, in turns");
-  command.option("NAME", options->method, "The method").required();
-  command.option("--against", options->against, "The method to compare it with").required();
-  command.option("--config", options->config,
-                 "TOML file both can run, whose method.name is replaced (default: a small private federation)");
-  command
-      .option("--set", options->overrides,
-              "Override one setting (repeatable); method.* is for NAME, anything else for both")
-      .repeatable();
-  command.option("--set-against", options->against_overrides, "Override one method.* of the other (repeatable)")
-      .repeatable();
-  command
-      .option("--repeats", options->repeats,
-              "Repetitions of two rounds each; the median of their ratios is reported with its 95 % interval")
-      .range(6, 100'000);
-  command.option("--threads", options->threads, "Clients trained at once").range(1, 1024);
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench method ldp-fedavg --against fedavg");
-  command.callback([options] { print_figures(measure(*options), options->output); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

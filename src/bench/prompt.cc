@@ -1,9 +1,8 @@
-#include "cli/bench_prompt.h"
+#include "bench/prompt.h"
 
 #include "base/progress.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/output.h"
+#include "base/random.h"
+#include "bench/median.h"
 #include "methods/prompts/prompt_learning.h"
 #include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
@@ -16,22 +15,13 @@
 #include <nlohmann/json.hpp>
 
 #include <ctime>
+#include <string>
+#include <vector>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 using nlohmann::json;
-
-struct BenchOptions {
-  std::string encoder = "resnet50-minilm";
-  int64_t classes = 10;
-  int64_t batch = 32;
-  int64_t length = 16;
-  int64_t rank = 8;
-  int64_t repeats = 7;
-  int threads = 1;
-  OutputOptions output;
-};
 
 constexpr double kLearningRate = 1e-4;
 constexpr double kClip = 10;
@@ -41,7 +31,7 @@ constexpr int64_t kRecordWidth = 2048;
 // One client's prompts and one batch, and the three ways to take a step.
 class Trainee {
  public:
-  explicit Trainee(const BenchOptions& options) : learner_(make(options)), stream_(1, "bench-prompt") {
+  explicit Trainee(const PromptOptions& options) : learner_(make(options)), stream_(1, "bench-prompt") {
     const models::VisionLanguage& model = learner_.classes().model();
     x_ = at::empty({options.batch, 1, model.feature_width()}).normal_(0.0, 1.0, stream_.torch_generator());
     x_ = x_ / x_.norm(2, 2, true);
@@ -86,7 +76,7 @@ class Trainee {
   }
 
  private:
-  static methods::PromptLearner make(const BenchOptions& options) {
+  static methods::PromptLearner make(const PromptOptions& options) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < options.classes; ++i) names.push_back(fmt::format("class number {}", i));
     methods::PromptOptions prompt;
@@ -132,7 +122,9 @@ double milliseconds(const Step& step) {
   return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-json measure(const BenchOptions& options) {
+}  // namespace
+
+json measure_prompt(const PromptOptions& options) {
   at::set_num_threads(options.threads);
   const at::NoGradGuard no_grad;
   Trainee trainee(options);
@@ -163,22 +155,4 @@ json measure(const BenchOptions& options) {
           {"prompt_ratio", median(prompts_ratios)}};
 }
 
-}  // namespace
-
-void add_bench_prompt(Command& bench_command) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command = bench_command.subcommand(
-      "prompt", "Private steps on prompts, bounded at text features and at prompts, against the plain step");
-  command.option("--encoder", options->encoder, "resnet50-minilm, tiny, or the file of a CLIP model").shows_default();
-  command.option("--classes", options->classes, "Classes").range(2, 10'000);
-  command.option("--batch", options->batch, "Records of a step").range(1, 10'000);
-  command.option("--length", options->length, "Vectors of a prompt").range(1, 64);
-  command.option("--rank", options->rank, "Rank of the local prompt's factors").range(1, 64);
-  command.option("--repeats", options->repeats, "Repetitions; medians are reported").range(1, 1001);
-  command.option("--threads", options->threads, "Threads").range(1, 1024);
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench prompt --encoder tiny");
-  command.callback([options] { print_figures(measure(*options), options->output); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

@@ -1,9 +1,8 @@
-#include "cli/bench_vpdr.h"
+#include "bench/vpdr.h"
 
 #include "base/progress.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/output.h"
+#include "base/random.h"
+#include "bench/median.h"
 #include "config/load.h"
 #include "methods/catalogue.h"
 #include "methods/prototypes/dimension_score.h"
@@ -21,21 +20,17 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 constexpr int64_t kParticipations = 20;
 constexpr int64_t kClasses = 10;
 constexpr int64_t kWidth = 512;
 constexpr double kRadius = 10, kGamma = 0.05, kTau = 4, kWeight = 0.05, kBeta = 0.999;
-
-struct BenchOptions {
-  int64_t batch = 256;
-  int64_t patch = 8;
-  int repeats = 5;
-  OutputOptions output;
-};
 
 double milliseconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -54,7 +49,7 @@ config::RunSpec spec_with(const std::string& mechanism) {
 // The model, a batch of noise for pictures, and what the stages need.
 class Workload {
  public:
-  explicit Workload(const BenchOptions& options) {
+  explicit Workload(const VpdrOptions& options) {
     methods::PrototypeModelOptions model;
     model.encoder.name = "vit-tiny";
     model.encoder.patch = options.patch;
@@ -123,7 +118,9 @@ class Workload {
   privacy::Ledger ledger_;
 };
 
-void bench_vpdr(const BenchOptions& options) {
+}  // namespace
+
+nlohmann::json measure_vpdr(const VpdrOptions& options) {
   Workload work(options);
   const config::RunSpec igpp_spec = spec_with("igpp"), vpp_spec = spec_with("vpp");
   const methods::PublicFacts facts{.most_participations = kParticipations};
@@ -155,28 +152,13 @@ void bench_vpdr(const BenchOptions& options) {
   const double base = median(encode) + median(plain_release);
   const double vpp_extra = median(parted_release) - median(plain_release);
   const double dcr_extra = median(dcr_head) - median(plain_head);
-  print_figures({{"prototypes_ms", base},
-                 {"vpp_extra_ms", vpp_extra},
-                 {"vpp_scores_ms", median(score)},
-                 {"vpp_overhead", vpp_extra / base},
-                 {"fine_tuning_ms", median(tune)},
-                 {"dcr_extra_ms", dcr_extra},
-                 {"dcr_overhead", dcr_extra / median(tune)}},
-                options.output);
+  return {{"prototypes_ms", base},
+          {"vpp_extra_ms", vpp_extra},
+          {"vpp_scores_ms", median(score)},
+          {"vpp_overhead", vpp_extra / base},
+          {"fine_tuning_ms", median(tune)},
+          {"dcr_extra_ms", dcr_extra},
+          {"dcr_overhead", dcr_extra / median(tune)}};
 }
 
-}  // namespace
-
-void add_bench_vpdr(Command& bench) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command = bench.subcommand(
-      "vpdr", "What VPP adds to making prototypes and DCR to fine-tuning, on a ViT-tiny with adapters");
-  command.option("--batch", options->batch, "Records").range(16, 4096).shows_default();
-  command.option("--patch", options->patch, "Pixels of a patch, of 32").range(2, 32).shows_default();
-  command.option("--repeats", options->repeats, "Times each stage is run").range(1, 1000).shows_default();
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench vpdr --json");
-  command.callback([options] { bench_vpdr(*options); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

@@ -1,13 +1,10 @@
-#include "cli/bench_simulate.h"
+#include "bench/simulate.h"
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/log.h"
+#include "base/parallel.h"
 #include "base/progress.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/config_options.h"
-#include "cli/output.h"
+#include "bench/median.h"
 #include "federation/cohort.h"
 #include "methods/parts/local_trainer.h"
 #include "run/execute.h"
@@ -22,27 +19,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
+#include <vector>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-
-struct BenchOptions {
-  int64_t clients = 100;
-  int64_t repeats = 7;
-  bool engine_only = false;
-  int threads = 0;
-  OutputOptions output;
-};
 
 constexpr int64_t kCohort = 10;
 constexpr int64_t kRecordsPerClient = 600;
 // Forward and backward of the benchmark's CNN, as multiply-adds counted twice.
 constexpr double kFlopsPerSample = 2.5e6;
 
-config::RunSpec workload(const BenchOptions& options) {
+config::RunSpec workload(const SimulateOptions& options) {
   config::RunSpec spec;
   spec.name = "bench";
   spec.method_options = "{}";
@@ -155,13 +146,15 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-json measure(const BenchOptions& options) {
+}  // namespace
+
+json measure_simulation(const SimulateOptions& options) {
   at::set_num_threads(1);
   config::RunSpec spec = workload(options);
   spec.rounds = 4;
   spec.federation.eval_every = spec.rounds;
   const federation::Setup setup(spec);
-  const int threads = resolve_threads(options.threads);
+  const int threads = options.threads > 0 ? options.threads : available_threads();
 
   std::vector<double> engine_one, engine_all, own, libtorch, overhead, scaling;
   Progress progress("bench", options.repeats);
@@ -195,19 +188,4 @@ json measure(const BenchOptions& options) {
   return value;
 }
 
-}  // namespace
-
-void add_bench_simulate(Command& bench_command) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command = bench_command.subcommand(
-      "simulate", "100 clients × 600 Fashion-MNIST images, 10 a round, against bare loops of the same steps");
-  command.option("--clients", options->clients, "Registered clients").range(10, 1 << 30);
-  command.option("--repeats", options->repeats, "Interleaved repetitions; medians are reported").range(1, 1000);
-  command.flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
-  add_threads_option(command, options->threads);
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench simulate --json");
-  command.callback([options] { print_figures(measure(*options), options->output); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

@@ -1,12 +1,9 @@
-#include "cli/bench_dpsgd.h"
+#include "bench/dpsgd.h"
 
-#include "base/error.h"
 #include "base/progress.h"
-#include "base/text.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/output.h"
-#include "cli/tensor_memory.h"
+#include "base/random.h"
+#include "bench/median.h"
+#include "bench/tensor_memory.h"
 #include "models/flat.h"
 #include "models/model.h"
 #include "privacy/dpsgd/clipper.h"
@@ -19,21 +16,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-
-struct BenchOptions {
-  std::string model = "cnn";
-  int64_t batch = 0;
-  int64_t micro_batch = 0;
-  double seconds = 10.0;
-  int threads = 1;
-  OutputOptions output;
-};
 
 struct Workload {
   models::ModelOptions model;
@@ -46,7 +37,7 @@ constexpr double kClipNorm = 1.0;
 constexpr double kNoiseMultiplier = 1.0;
 constexpr int kWarmUpSteps = 2;
 
-Workload workload(const BenchOptions& options) {
+Workload workload(const DpsgdOptions& options) {
   models::ModelOptions model;
   model.name = options.model;
   Workload found;
@@ -126,7 +117,9 @@ double peak_megabytes(const Workload& work, int64_t micro_batch, const Step& ste
   return static_cast<double>(memory.peak_bytes()) / (1 << 20);
 }
 
-json measure(const BenchOptions& options) {
+}  // namespace
+
+json measure_dpsgd(const DpsgdOptions& options) {
   at::set_num_threads(options.threads);
   const Workload work = workload(options);
   const double plain_mb = peak_megabytes(work, options.micro_batch, [](Trainee& t) { t.plain_step(); });
@@ -152,22 +145,4 @@ json measure(const BenchOptions& options) {
           {"private_peak_mb", private_mb}, {"memory_ratio", private_mb / plain_mb}};
 }
 
-}  // namespace
-
-void add_bench_dpsgd(Command& bench_command) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command = bench_command.subcommand(
-      "dpsgd", "A private step (per-example clipping, noise, update) against a plain step of the same model");
-  command.option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
-      .one_of({"cnn", "mlp", "vit", "resnet18"});
-  command.option("--batch", options->batch, "Records per step").range(1, 1 << 20);
-  command.option("--micro-batch", options->micro_batch, "Records per pass of a private step; 0 = chosen")
-      .range(0, 1 << 20);
-  command.option("--seconds", options->seconds, "About how long to measure").range(0.1, 3600.0);
-  command.option("--threads", options->threads, "Intra-op threads; an engine's client has one").range(1, 1024);
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench dpsgd --model cnn --json");
-  command.callback([options] { print_figures(measure(*options), options->output); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

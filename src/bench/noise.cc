@@ -1,9 +1,7 @@
-#include "cli/bench_noise.h"
+#include "bench/noise.h"
 
 #include "base/progress.h"
-#include "cli/bench_figures.h"
-#include "cli/command.h"
-#include "cli/output.h"
+#include "bench/median.h"
 #include "privacy/noise/gaussian.h"
 
 #include <ATen/ATen.h>
@@ -13,18 +11,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
+#include <vector>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-
-struct BenchOptions {
-  int64_t values = 11'200'000;  // a ResNet-18
-  int64_t repeats = 25;
-  OutputOptions output;
-};
 
 template <typename Work>
 double seconds(const Work& work) {
@@ -33,9 +27,9 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// One core, buffers warm, the two sides in turn: adding secure noise to values where they lie, and writing normal
-// numbers into a tensor of the same size.
-json measure(const BenchOptions& options) {
+}  // namespace
+
+json measure_noise(const NoiseOptions& options) {
   at::set_num_threads(1);
   at::Tensor noised = at::zeros({options.values});
   at::Tensor drawn = at::zeros({options.values});
@@ -62,17 +56,4 @@ json measure(const BenchOptions& options) {
           {"best_torch_randn_per_s", count / *std::min_element(randn.begin(), randn.end())}};
 }
 
-}  // namespace
-
-void add_bench_noise(Command& bench_command) {
-  auto options = std::make_shared<BenchOptions>();
-  Command command =
-      bench_command.subcommand("noise", "Secure Gaussian noise added to floats, against torch::randn, on one core");
-  command.option("--values", options->values, "How many floats").range(1000, 1 << 30);
-  command.option("--repeats", options->repeats, "Interleaved repetitions; medians are reported").range(1, 10000);
-  add_output_options(command, options->output, "Print the figures as JSON");
-  add_example(command, "sotto bench noise --json");
-  command.callback([options] { print_figures(measure(*options), options->output); });
-}
-
-}  // namespace sotto::cli
+}  // namespace sotto::bench

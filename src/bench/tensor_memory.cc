@@ -1,4 +1,4 @@
-#include "cli/tensor_memory.h"
+#include "bench/tensor_memory.h"
 
 #include "base/error.h"
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <new>
 
-namespace sotto::cli {
+namespace sotto::bench {
 namespace {
 constexpr uint8_t kHighestPriority = std::numeric_limits<uint8_t>::max();
 }
@@ -42,4 +42,4 @@ void TensorMemory::release(void* data) {
   ::operator delete (header, std::align_val_t{alignof(Header)});
 }
 
-}  // namespace sotto::cli
+}  // namespace sotto::bench

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace sotto::cli {
+namespace sotto::bench {
 
 class TensorMemory : public c10::Allocator {
  public:
@@ -30,4 +30,4 @@ class TensorMemory : public c10::Allocator {
   mutable std::atomic<int64_t> live_ = 0, peak_ = 0;
 };
 
-}  // namespace sotto::cli
+}  // namespace sotto::bench
