@@ -57,7 +57,7 @@ ordered_json fit_json(const FitGrid& grid, const FitMatrix& matrix, const method
   ordered_json points = ordered_json::array();
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
     points.push_back({{"epsilon", grid.budgets[i]},
-                      {"noise", matrix.noise[i]},
+                      {"noise", matrix.signal_to_noise[i]},
                       {"bound", grid.bounds[matrix.best[i]]},
                       {"kept", !was_dropped(fit, matrix.x[i])}});
   }

@@ -18,9 +18,9 @@ namespace sotto::experiments {
 // Accuracies of every pair over the repeats, [budget][bound], and where each budget lies on both axes.
 struct FitMatrix {
   std::vector<std::vector<double>> mean, std;
-  std::vector<double> noise;  // signal over noise of one step at each budget
-  std::vector<double> x;      // the budget on the curve's axis
-  std::vector<size_t> best;   // index of the best bound of each budget
+  std::vector<double> signal_to_noise;  // of one step at each budget
+  std::vector<double> x;                // the budget on the curve's axis
+  std::vector<size_t> best;             // index of the best bound of each budget
 };
 
 // `simulated` is one of the runs. Figures are rounded to six digits, the curve to ten.

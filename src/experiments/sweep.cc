@@ -1,0 +1,166 @@
+#include "experiments/sweep.h"
+
+#include "artifacts/run_directory.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "experiments/jobs.h"
+#include "experiments/sweep_grid.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sotto::experiments {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRoundsTo = "rounds_to:";
+
+// Seeds are the outer loop: the whole table is known once before it is known better.
+std::vector<Job> plan_jobs(const SweepRequest& request, const std::vector<Cell>& cells) {
+  std::vector<Job> jobs;
+  const uint64_t first = run::load_spec(request.config).seed;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(request.options.seeds); ++seed) {
+    for (size_t cell = 0; cell < cells.size(); ++cell) {
+      std::vector<std::string> overrides = cells[cell].overrides;
+      overrides.insert(overrides.end(), request.options.quick.begin(), request.options.quick.end());
+      overrides.push_back(fmt::format("seed={}", seed));
+      jobs.push_back(make_job(cell, run::load_spec(request.config, overrides), request.folder));
+    }
+  }
+  return jobs;
+}
+
+// The first round whose accuracy is at least the target; one more than there are if none is.
+double rounds_to(const Job& job, const std::string& target) {
+  double wanted = 0;
+  try {
+    wanted = std::stod(target);
+  } catch (const std::exception&) {
+    fail_user("--metric {}{}: write an accuracy behind it, for example {}0.9", kRoundsTo, target, kRoundsTo);
+  }
+  for (const json& round : artifacts::RunReader(job.folder).rounds()) {
+    const json evaluation = round.value("evaluation", json());
+    if (evaluation.is_object() && evaluation["accuracy"]["mean"].get<double>() >= wanted) {
+      return round["round"].get<double>();
+    }
+  }
+  return static_cast<double>(job.spec.rounds + 1);
+}
+
+double metric_of(const Job& job, const std::string& metric) {
+  if (metric.starts_with(kRoundsTo)) return rounds_to(job, metric.substr(std::string(kRoundsTo).size()));
+  const json* value = &*job.summary;
+  for (const std::string& part : split(metric, '.')) {
+    if (!value->is_object() || !value->contains(part)) fail_user("--metric {}: summaries have no such value", metric);
+    value = &(*value)[part];
+  }
+  return value->is_number() ? value->get<double>() : std::nan("");
+}
+
+// `spread` is of the clients of one more run; null if one of them has no finite ε.
+void take_largest(std::optional<double>& largest, const json& spread) {
+  if (!largest) return;
+  largest = spread.is_null() ? std::nullopt : std::optional(std::max(*largest, spread["max"].get<double>()));
+}
+
+std::vector<CellResult> collect(const std::string& metric, const std::vector<Cell>& cells,
+                                const std::vector<Job>& jobs) {
+  std::vector<CellResult> results(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    results[i].row = cells[i].row;
+    results[i].settings = cells[i].settings;
+  }
+  for (const Job& job : jobs) {
+    CellResult& result = results[job.cell];
+    if (!job.failure.empty()) result.failures.push_back(job.failure);
+    if (!job.summary) continue;
+    const double value = metric_of(job, metric);
+    if (!std::isfinite(value)) continue;
+    const json& privacy = (*job.summary)["privacy"];
+    take_largest(result.claimed_epsilon, privacy["claimed_epsilon"]);
+    take_largest(result.proven_epsilon, privacy["proven_epsilon"]);
+    result.seeds.push_back(job.spec.seed);
+    result.values.push_back(value);
+    result.runs.push_back(job.folder);
+  }
+  return results;
+}
+
+void add_statistics(std::vector<CellResult>& results, const std::vector<std::optional<size_t>>& compared_with) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    CellResult& result = results[i];
+    if (!result.values.empty()) result.mean = mean(result.values);
+    if (result.values.size() >= 2) result.std = sample_std(result.values);
+    result.against = compared_with[i];
+    if (!result.against) continue;
+    const double p = mann_whitney_p(result.values, results[*result.against].values);
+    if (std::isfinite(p)) result.p_value = p;
+  }
+}
+
+std::string first_failure(const std::vector<Job>& jobs) {
+  const auto failed = std::find_if(jobs.begin(), jobs.end(), [](const Job& job) { return !job.failure.empty(); });
+  return failed == jobs.end() ? std::string() : failed->failure;
+}
+
+template <typename Value>
+json value_or_null(const std::optional<Value>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json cell_json(const CellResult& cell) {
+  json runs = json::array();
+  for (const fs::path& folder : cell.runs) runs.push_back(folder.string());
+  return {{"row", cell.row},
+          {"settings", cell.settings},
+          {"claimed_epsilon", value_or_null(cell.claimed_epsilon)},
+          {"proven_epsilon", value_or_null(cell.proven_epsilon)},
+          {"seeds", cell.seeds},
+          {"values", cell.values},
+          {"runs", runs},
+          {"failures", cell.failures},
+          {"mean", value_or_null(cell.mean)},
+          {"std", value_or_null(cell.std)},
+          {"p_value", value_or_null(cell.p_value)},
+          {"against", value_or_null(cell.against)}};
+}
+
+}  // namespace
+
+SweepTable run_sweep(const SweepRequest& request) {
+  const SweepOptions& options = request.options;
+  const std::vector<Cell> cells = combine(options.rows, expand_grid(options.grid));
+  const auto compared_with = references(cells, options.against);
+  std::vector<Job> jobs = plan_jobs(request, cells);
+  info("{} settings × {} seeds = {} runs into {}", cells.size(), options.seeds, jobs.size(), request.folder.string());
+  run_jobs(jobs, {.title = "sweep", .threads = request.threads});
+  if (interrupted()) throw Interrupted("stopped; the same command continues the sweep");
+
+  SweepTable table;
+  table.metric = options.metric;
+  table.against = options.against;
+  table.quick = request.quick;
+  table.cells = collect(options.metric, cells, jobs);
+  table.first_failure = first_failure(jobs);
+  add_statistics(table.cells, compared_with);
+  make_folder(request.folder);
+  write_file_atomically(request.folder / "sweep.json", to_json(table).dump(2) + "\n");
+  return table;
+}
+
+json to_json(const SweepTable& table) {
+  json cells = json::array();
+  for (const CellResult& cell : table.cells) cells.push_back(cell_json(cell));
+  return {{"metric", table.metric},
+          {"test", "Mann–Whitney U, two-sided, exact up to 60 values; the seed is the unit"},
+          {"against", table.against.empty() ? json(nullptr) : json(table.against)},
+          {"quick", table.quick},
+          {"cells", cells}};
+}
+
+}  // namespace sotto::experiments
