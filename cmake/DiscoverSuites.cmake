@@ -1,6 +1,7 @@
 # cmake -DPROGRAM=… -DNAME=… -DOUTPUT=… -DSLOW=… -DALONE=… -P DiscoverSuites.cmake
 #   Asks a test program for its suites and writes one ctest entry for each: NAME.Suite. A suite is one process, since libtorch takes
 #   most of a second to load. Suites in SLOW get the label "slow"; those in ALONE run while nothing else does: they measure time.
+cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests failed")

@@ -70,7 +70,7 @@ json run(const Target& target, const AttackOptions& options) {
 AttackEntry hijacking() {
   return {.name = "hijacking",
           .what = "an input whose feature is an uploaded prototype",
-          .citation = "after Mahendran and Vedaldi, CVPR 2015",
+          .citation = "as VPDR attacks with it, after Zhang et al., CVPR 2025",
           .needs = "recorded uploads that hold prototypes",
           .run = run};
 }

@@ -1,6 +1,6 @@
 // Hijacking: an input whose feature is an uploaded prototype, by descent.
 //
-// After Mahendran and Vedaldi, "Understanding Deep Image Representations by Inverting Them", CVPR 2015.
+// VPDR attacks prototypes in this way, after Zhang et al. (MPFT), CVPR 2025.
 #pragma once
 
 #include "attacks/attack.h"

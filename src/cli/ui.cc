@@ -5,6 +5,8 @@
 #include "cli/output.h"
 #include "ui/server.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <thread>

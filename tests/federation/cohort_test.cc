@@ -7,7 +7,7 @@
 namespace sotto::federation {
 namespace {
 
-config::RunSpec spec(int64_t clients, int64_t cohort, const std::string& sampling) {
+config::RunSpec spec(int64_t clients, int64_t cohort, methods::CohortSampling sampling) {
   config::RunSpec value;
   value.data.clients = clients;
   value.federation.cohort = cohort;
@@ -18,7 +18,7 @@ config::RunSpec spec(int64_t clients, int64_t cohort, const std::string& samplin
 TEST(Cohort, FixedHasExactlySoManyDistinctClients) {
   std::set<int64_t> seen;
   for (int64_t round = 1; round <= 200; ++round) {
-    const auto cohort = sample_cohort(spec(20, 5, "fixed"), round);
+    const auto cohort = sample_cohort(spec(20, 5, methods::CohortSampling::kFixed), round);
     EXPECT_EQ(std::set<int64_t>(cohort.begin(), cohort.end()).size(), 5U);
     EXPECT_TRUE(std::is_sorted(cohort.begin(), cohort.end()));
     seen.insert(cohort.begin(), cohort.end());
@@ -27,21 +27,21 @@ TEST(Cohort, FixedHasExactlySoManyDistinctClients) {
 }
 
 TEST(Cohort, ZeroMeansEveryone) {
-  EXPECT_EQ(sample_cohort(spec(7, 0, "fixed"), 1).size(), 7U);
+  EXPECT_EQ(sample_cohort(spec(7, 0, methods::CohortSampling::kFixed), 1).size(), 7U);
 }
 
 TEST(Cohort, PoissonTakesEachClientWithTheSameProbability) {
   constexpr int kRounds = 4000;
   std::vector<int> count(10, 0);
   for (int64_t round = 1; round <= kRounds; ++round) {
-    for (const int64_t client : sample_cohort(spec(10, 3, "poisson"), round)) ++count[static_cast<size_t>(client)];
+    for (const int64_t client : sample_cohort(spec(10, 3, methods::CohortSampling::kPoisson), round)) ++count[static_cast<size_t>(client)];
   }
   const double sigma = std::sqrt(kRounds * 0.3 * 0.7);
   for (const int c : count) EXPECT_NEAR(c, kRounds * 0.3, 4.5 * sigma);
 }
 
 TEST(Cohort, DependsOnSeedAndRoundAlone) {
-  const auto base = spec(1000, 10, "fixed");
+  const auto base = spec(1000, 10, methods::CohortSampling::kFixed);
   EXPECT_EQ(sample_cohort(base, 3), sample_cohort(base, 3));
   EXPECT_NE(sample_cohort(base, 3), sample_cohort(base, 4));
   auto other = base;

@@ -167,7 +167,7 @@ TEST(DpFpl, APromptIsLearntSavedAndUsed) {
     records->x = backbone->features(models::as_batch(models::colour_pictures(records->size(), 9)));
   }
   data->task.record_shape = {32};
-  const Setup setup(spec, data);
+  const federation::Setup setup(spec, data);
   privacy::Ledger ledger;
   const auto states = make_memory_store({});
   Last last;
@@ -216,7 +216,7 @@ TEST(DpFpl, WhatCannotBeKeptIsRefused) {
   auto images = std::make_shared<models::TaskData>(features.data());
   images->dataset.kind = data::Kind::kImages;
   try {
-    const Setup refused(features.spec(), images);
+    const federation::Setup refused(features.spec(), images);
     FAIL();
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("data.features"));

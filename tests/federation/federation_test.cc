@@ -98,7 +98,7 @@ TEST_P(WholeCatalogue, KeepsItsBudgetInTheEyesOfTheDeclaredObserver) {
   privacy::Ledger ledger;
   const auto states = make_memory_store({});
   run_rounds(setup, *states, ledger, sink, 2);
-  for (const auto& [client, tally] : ledger.tallies(setup.spec().privacy->observer)) {
+  for (const auto& [client, tally] : ledger.tallies(settings::word(setup.spec().privacy->observer))) {
     const privacy::Guarantee spent = tally.guarantee(setup.spec().privacy->delta);
     if (!spent.why_unproven.empty()) continue;
     EXPECT_LE(spent.proven, setup.spec().privacy->epsilon) << "client " << client;

@@ -104,7 +104,7 @@ TEST(RpdpFl, WhoTakesPartSeldomIsSampledMoreOften) {
   for (int64_t a = 0; a < 4; ++a) {
     for (int64_t b = 0; b < 4; ++b) {
       const auto often = setup.plan_for(a)[0], seldom = setup.plan_for(b)[0];
-      if (often.times <= seldom.times) continue;
+      if (often.times() <= seldom.times()) continue;
       EXPECT_LT(often.terms().sampling_rate, seldom.terms().sampling_rate);
     }
   }

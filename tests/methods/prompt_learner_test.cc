@@ -74,7 +74,7 @@ NamedTensors noiseless_step(const std::string& name, int64_t tensors, int64_t co
   const privacy::ReleaseContext context{.ledger = ledger};
   NamedTensors seen;
   steps.run(
-      ledger.spend(steps.event(context, name, "server")), at::arange(kRecords, at::kLong), context,
+      steps.channel(name, privacy::Observer::kServer), at::arange(kRecords, at::kLong), context,
       [&](const at::Tensor&) { return bounded(); }, [&](const NamedTensors& noisy) { seen = clone(noisy); },
       [] { return NamedTensors(); });
   return seen;

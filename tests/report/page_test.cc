@@ -33,7 +33,7 @@ config::RunSpec private_spec(const std::string& method, double epsilon, uint64_t
   spec.privacy.emplace();
   spec.privacy->epsilon = epsilon;
   spec.privacy->delta = 1e-5;
-  spec.privacy->adjacency = "replace";
+  spec.privacy->adjacency = privacy::Adjacency::kReplace;
   spec.privacy->budget_seed = seed;
   return spec;
 }

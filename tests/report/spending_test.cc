@@ -41,7 +41,7 @@ config::RunSpec spec_with(int64_t clients, std::vector<double> budgets) {
   spec.privacy.emplace();
   spec.privacy->epsilon = budgets.front();
   spec.privacy->delta = kDelta;
-  spec.privacy->adjacency = "replace";
+  spec.privacy->adjacency = privacy::Adjacency::kReplace;
   spec.privacy->budgets = std::move(budgets);
   return spec;
 }

@@ -2,14 +2,14 @@
 #include "base/error.h"
 #include "config/load.h"
 #include "experiments/sweep_grid.h"
-#include "methods/catalogue.h"
+#include "experiments/sweep_options.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <set>
 
-namespace sotto::cli {
+namespace sotto::experiments {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,33 +27,40 @@ config::RunSpec load(const fs::path& file, std::vector<std::string> overrides, c
   return config::load_run_spec(file, overrides);
 }
 
+std::optional<SweepOptions> sweep_of(const fs::path& file) {
+  const auto table = config::load_table(file, {}, config::kSweepTable);
+  return table ? std::optional(read_sweep_options(*table)) : std::nullopt;
+}
+
 TEST(PaperConfigs, EveryRowOfEveryTableLoads) {
   ASSERT_GE(configs().size(), 10U);
   for (const fs::path& file : configs()) {
     SCOPED_TRACE(file.filename().string());
-    const config::RunSpec spec = load(file, {}, {});
-    if (!spec.sweep) continue;
-    EXPECT_GE(spec.sweep->seeds, 5) << "a table has at least five seeds";
-    const auto& quick_grid = spec.sweep->quick_grid.empty() ? spec.sweep->grid : spec.sweep->quick_grid;
-    for (const Cell& cell : combine(spec.sweep->rows, expand_grid(spec.sweep->grid))) load(file, cell.overrides, {});
-    for (const Cell& cell : combine(spec.sweep->rows, expand_grid(quick_grid))) {
-      load(file, cell.overrides, spec.sweep->quick);
+    load(file, {}, {});
+    const auto sweep = sweep_of(file);
+    if (!sweep) continue;
+    EXPECT_GE(sweep->seeds, 5) << "a table has at least five seeds";
+    const auto& quick_grid = sweep->quick_grid.empty() ? sweep->grid : sweep->quick_grid;
+    for (const Cell& cell : combine(sweep->rows, expand_grid(sweep->grid))) load(file, cell.overrides, {});
+    for (const Cell& cell : combine(sweep->rows, expand_grid(quick_grid))) {
+      load(file, cell.overrides, sweep->quick);
     }
-    const auto cells = combine(spec.sweep->rows, expand_grid(spec.sweep->grid));
-    EXPECT_NO_THROW(references(cells, spec.sweep->against));
+    const auto cells = combine(sweep->rows, expand_grid(sweep->grid));
+    EXPECT_NO_THROW(references(cells, sweep->against));
   }
 }
 
 TEST(PaperConfigs, RowsOfATableDiffer) {
   for (const fs::path& file : configs()) {
-    const config::RunSpec spec = load(file, {}, {});
-    if (!spec.sweep) continue;
+    load(file, {}, {});
+    const auto sweep = sweep_of(file);
+    if (!sweep) continue;
     std::set<std::string> hashes;
-    const auto cells = combine(spec.sweep->rows, expand_grid(spec.sweep->grid));
+    const auto cells = combine(sweep->rows, expand_grid(sweep->grid));
     for (const Cell& cell : cells) hashes.insert(load(file, cell.overrides, {}).hash());
     EXPECT_EQ(hashes.size(), cells.size()) << file;
   }
 }
 
 }  // namespace
-}  // namespace sotto::cli
+}  // namespace sotto::experiments
