@@ -103,7 +103,7 @@ class Trainee {
     plan.batch = y_.size(0);
     plan.neighbours.adjacency = privacy::Adjacency::kAddRemove;
     const privacy::NoisySteps steps(plan, mechanism);
-    const privacy::ReleaseContext context{.ledger = ledger_};
+    const privacy::ReleaseContext context{.ledger = ledger_, .round = ++round_};
     steps.run(steps.channel(what, privacy::Observer::kServer), y_, context, gradient, update,
               [] { return NamedTensors(); });
   }
@@ -112,6 +112,7 @@ class Trainee {
   RandomStream stream_;
   at::Tensor x_, y_;
   privacy::Ledger ledger_;
+  int64_t round_ = 0;  // every step is a release of its own
 };
 
 // Of the processor, so that what else the machine does is not counted.

@@ -16,11 +16,20 @@ struct Axis {
   std::vector<std::string> values;
 };
 
+// A value as it is written behind --set: texts bare, tables inline.
+std::string as_written(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump();
+  std::vector<std::string> entries;
+  for (const auto& [key, entry] : value.items()) entries.push_back(fmt::format("{} = {}", key, entry.dump()));
+  return fmt::format("{{{}}}", join(entries, ", "));
+}
+
 std::vector<std::string> list_items(const std::string& text, const std::string& axis) {
   if (!text.starts_with('[')) return split(text, ',');
   const json list = settings::parse_toml("values = " + text, "--grid " + axis).value["values"];
   std::vector<std::string> items;
-  for (const json& item : list) items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  for (const json& item : list) items.push_back(as_written(item));
   return items;
 }
 

@@ -17,7 +17,7 @@ struct Cell {
   nlohmann::json settings;             // key → value as written
 };
 
-// Each axis is KEY=V1,V2,…, or KEY=[…] with a TOML list whose items are the values. All combinations, the last axis
+// Each axis is KEY=V1,V2,…, or KEY=[…] with a TOML list whose items are the values; a table sets several keys at once. All combinations, the last axis
 // varying fastest; one empty cell if there is no axis.
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes);
 

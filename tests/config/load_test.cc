@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LoadRunSpec, OverridesWinAndAreChecked) {
   EXPECT_EQ(parse("[federation]\nlr = 0.1", {"federation.lr=0.5"}).federation.lr, 0.5);
   EXPECT_EQ(parse("", {"data.name=mnist"}).data.name, "mnist");
-  EXPECT_EQ(parse("", {"model.hidden=[8, 4]"}).model.hidden, (std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(parse("", {"model.name=mlp", "model.hidden=[8, 4]"}).model.hidden, (std::vector<int64_t>{8, 4}));
   EXPECT_THAT(error_of("", {"federation.lrr=0.5"}), HasSubstr("did you mean 'lr'?"));
   EXPECT_THAT(error_of("", {"federation.lr"}), HasSubstr("write it as key=value"));
   EXPECT_THAT(error_of("rounds = 2", {"rounds.x=1"}), HasSubstr("not a table"));

@@ -13,6 +13,13 @@ TEST(Grid, MakesAllCombinations) {
   EXPECT_EQ(expand_grid({}).size(), 1U);
 }
 
+TEST(Grid, TablesSetSeveralKeysAtOnce) {
+  const auto cells = expand_grid({"model=[{name=\"logistic\"}, {name=\"mlp\", hidden=[16]}]"});
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[0].overrides, std::vector<std::string>{"model={name = \"logistic\"}"});
+  EXPECT_EQ(cells[1].overrides, std::vector<std::string>{"model={hidden = [16], name = \"mlp\"}"});
+}
+
 TEST(Grid, ComparesAllWithOneCell) {
   const auto cells = expand_grid({"a=1,2", "b=3,4"});
   using Some = std::optional<size_t>;

@@ -153,11 +153,10 @@ TEST(DpFpl, APromptIsLearntSavedAndUsed) {
   const std::filesystem::path archive = folder / "colours.pt";
   models::write_state_dict(archive, models::train_tiny_clip()->weights());
   const auto blobs = small_setup(config("dp-fpl", "clip = 1\n", budget(8)));
-  config::RunSpec spec = blobs.spec();
-  auto options = nlohmann::json::parse(spec.method_options);
+  auto options = nlohmann::json::parse(blobs.spec().method_options);
   options["encoder"] = archive.string();
   options["length"] = 9;  // as many as "a photo of a" has in letters
-  spec.method_options = options.dump();
+  const config::RunSpec spec = config::with_method(blobs.spec(), "dp-fpl", methods::Variant::kSound, options);
   const auto backbone = models::make_clip_backbone(archive, false);
   auto data = std::make_shared<models::TaskData>(blobs.data());
   auto& dataset = data->dataset;
