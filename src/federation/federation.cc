@@ -95,10 +95,8 @@ RoundRecord Federation::train(int64_t round) {
     ++record.uploads;
   };
   transport_.exchange(cohort, broadcast_, [&](Reply&& reply) {
-    if (watcher_) {
-      if (reply.upload && setup_.spec().record.uploads) ledger_.commit();
-      watcher_(round, reply);
-    }
+    if (reply.upload) ledger_.commit_through(reply.upload->row());
+    if (watcher_) watcher_(round, reply);
     take(reply);
   });
   ledger_.commit();

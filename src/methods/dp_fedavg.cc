@@ -215,8 +215,7 @@ privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast&
   privacy::UploadShape shape{.tensors = {{.name = kUpdate, .sizes = {coordinates}}}};
   if (options.quantile) shape.tensors.push_back(privacy::shapes_of({privacy::below(0.0, clip)}).front());
   shape.trusted = {.groups = mechanism_for(options, terms, clip, coordinates).groups(),
-                   .rules = rules_for(clip, options.quantile.has_value()),
-                   .neighbours = terms.neighbours};
+                   .rules = rules_for(clip, options.quantile.has_value())};
   return shape;
 }
 

@@ -372,12 +372,14 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   insert_->bind(kColumnCount + 2, time);
   insert_->bind(kColumnCount + 3, chain);
   insert_->next();
+  const int64_t row = sqlite3_last_insert_rowid(database_);
   insert_->reset();
   head_ = std::move(chain);
   last_time_ = time;
   ++rows_;
   if (terms_ && counts(event)) spent_[event.client].add(event);
-  return Receipt(sqlite3_last_insert_rowid(database_), event.noise_scale, event.sensitivity);
+  last_row_ = row;
+  return Receipt(row, event.noise_scale, event.sensitivity);
 }
 
 void Ledger::claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name) {
@@ -395,6 +397,15 @@ void Ledger::commit() {
   set_meta("head", head_);
   execute("COMMIT");
   in_transaction_ = false;
+  durable_row_ = last_row_;
+}
+
+void Ledger::commit_through(int64_t row) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (row <= durable_row_) return;
+  }
+  commit();
 }
 
 std::vector<Event> Ledger::events() const {

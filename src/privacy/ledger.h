@@ -66,6 +66,8 @@ class Ledger {
 
   // Makes all rows so far durable. A release may be acted on only after this returned.
   void commit();
+  // The same, unless this row is durable already.
+  void commit_through(int64_t row);
 
   std::vector<Event> events() const;
   // Only those of rounds first … last: cheap however long the ledger is.
@@ -102,6 +104,8 @@ class Ledger {
   std::unique_ptr<Statement> insert_;
   std::unique_ptr<Statement> find_;
   bool in_transaction_ = false;
+  int64_t last_row_ = 0;     // that this object wrote
+  int64_t durable_row_ = 0;  // all rows up to this one are on disk
   int64_t rows_ = 0;
   std::string head_;
   int64_t last_time_ = 0;

@@ -19,6 +19,10 @@ const NamedTensors& Upload::values() const {
   return std::visit([](const auto& content) -> const NamedTensors& { return content.values(); }, content_);
 }
 
+int64_t Upload::row() const {
+  return std::visit([](const auto& content) { return content.receipt().row(); }, content_);
+}
+
 NoiseSource ReleaseContext::post_processing_noise(std::string_view purpose) const {
   return noise_source(Access::foreign_receipt(), purpose);
 }

@@ -82,6 +82,8 @@ class Upload {
 
   // What the server sees.
   const NamedTensors& values() const;
+  // Its row in the ledger of this process; 0 if another process has paid for it.
+  int64_t row() const;
   // The bounded values, if that is what it is; otherwise null.
   const Trusted<Bounded>* trusted() const { return std::get_if<Trusted<Bounded>>(&content_); }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace sotto::privacy {
 namespace {
@@ -31,19 +32,21 @@ io::SafeTensors parse(std::string bytes) {
   }
 }
 
-bool fits(at::IntArrayRef sizes, const std::vector<int64_t>& expected) {
+// `chosen` is the length that the sender chose, once it is known.
+bool fits(at::IntArrayRef sizes, const std::vector<int64_t>& expected, std::optional<int64_t>& chosen) {
   if (sizes.size() != expected.size()) return false;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i] != kAnyLength && expected[i] != sizes[i]) return false;
+    if (expected[i] == kAnyLength && !chosen) chosen = sizes[i];
+    if (sizes[i] != (expected[i] == kAnyLength ? *chosen : expected[i])) return false;
   }
   return true;
 }
 
-void check(const at::Tensor& value, const TensorShape& shape) {
+void check(const at::Tensor& value, const TensorShape& shape, std::optional<int64_t>& chosen) {
   if (value.scalar_type() != shape.dtype) {
     refuse("tensor '{}' holds {}, not {}", shape.name, c10::toString(value.scalar_type()), c10::toString(shape.dtype));
   }
-  if (!fits(value.sizes(), shape.sizes)) {
+  if (!fits(value.sizes(), shape.sizes, chosen)) {
     refuse("tensor '{}' has the shape [{}], not [{}]", shape.name, fmt::join(value.sizes(), ", "),
            fmt::join(shape.sizes, ", "));
   }
@@ -60,13 +63,14 @@ void check(const at::Tensor& value, const TensorShape& shape) {
 // The tensors in the order of the shape.
 NamedTensors checked(const NamedTensors& values, const std::vector<TensorShape>& shapes) {
   NamedTensors ordered;
+  std::optional<int64_t> chosen;
   for (const TensorShape& shape : shapes) {
     const at::Tensor value = find_tensor(values, shape.name);
     if (!value.defined()) {
       if (shape.required) refuse("tensor '{}' is missing", shape.name);
       continue;
     }
-    check(value, shape);
+    check(value, shape, chosen);
     ordered.push_back({shape.name, value});
   }
   for (const NamedTensor& value : values) {

@@ -19,7 +19,7 @@
 
 namespace sotto::privacy {
 
-// Any length along a dimension.
+// Any length along a dimension, the same wherever an upload has it.
 inline constexpr int64_t kAnyLength = -1;
 
 struct TensorShape {
@@ -37,7 +37,6 @@ struct TrustedBounds {
   // What each client's value is clipped to, once more, as it comes in. None: the sum over a client's records, whose
   // norm has no bound of its own.
   std::vector<ClipRule> rules = {};
-  Neighbours neighbours = {};
 };
 
 struct UploadShape {

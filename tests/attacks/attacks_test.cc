@@ -225,8 +225,8 @@ std::string private_method(const std::string& name, const std::string& options) 
 TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
   const auto mechanism = [](const federation::Setup& setup) { return setup.plan_for(0).front().terms().mechanism; };
   for (const auto variant : {methods::Variant::kSound, methods::Variant::kPaper}) {
-    const auto setup = audit::audit_federation(private_method(
-        "fedproto", fmt::format("variant = \"{}\"\nwidth = 4\nhead = [8]\n", settings::word(variant))));
+    const auto setup = audit::audit_federation(
+        private_method("fedproto", fmt::format("variant = \"{}\"\nwidth = 4\nhead = [8]\n", settings::word(variant))));
     const auto plain = without_privacy(*setup);
     EXPECT_EQ(plain.spec().method, "fedproto");
     EXPECT_EQ(plain.spec().variant, variant) << "the encoder is trained or it is not, as in the run";

@@ -34,7 +34,8 @@ TEST(Cohort, PoissonTakesEachClientWithTheSameProbability) {
   constexpr int kRounds = 4000;
   std::vector<int> count(10, 0);
   for (int64_t round = 1; round <= kRounds; ++round) {
-    for (const int64_t client : sample_cohort(spec(10, 3, methods::CohortSampling::kPoisson), round)) ++count[static_cast<size_t>(client)];
+    for (const int64_t client : sample_cohort(spec(10, 3, methods::CohortSampling::kPoisson), round))
+      ++count[static_cast<size_t>(client)];
   }
   const double sigma = std::sqrt(kRounds * 0.3 * 0.7);
   for (const int c : count) EXPECT_NEAR(c, kRounds * 0.3, 4.5 * sigma);

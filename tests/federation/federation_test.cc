@@ -225,6 +225,30 @@ TEST(FedAvg, AveragesByRecordCount) {
   EXPECT_TRUE(same(aggregate(2).values, server->open().values)) << "nothing accepted: nothing changes";
 }
 
+// Whoever reads the file while an upload is looked at finds the row that it rests on.
+TEST(Ledger, HoldsARowOnDiskBeforeTheUploadIsUsed) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("sotto-rows-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto setup = small_setup(config("ldp-fedavg"));
+  const auto states = make_memory_store({});
+  int64_t seen = 0;
+  {
+    privacy::Ledger ledger(folder / "ledger.sqlite");
+    const auto watch = [&](int64_t round, const Reply& reply) {
+      if (!reply.upload) return;
+      ++seen;
+      const privacy::Ledger on_disk(folder / "ledger.sqlite", privacy::Ledger::Mode::kRead);
+      const auto rows = on_disk.events(round, round);
+      EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.client == reply.client; }));
+    };
+    transport::Simulation simulation(setup, *states, ledger, {.threads = 2, .watcher = watch});
+    while (simulation.next_round()) {
+    }
+  }
+  EXPECT_EQ(seen, 8);
+  fs::remove_all(folder);
+}
+
 TEST(FedProx, WithoutItsTermIsFedAvg) {
   const Recorded fedavg = run(small_setup(config("fedavg")));
   const Recorded zero = run(small_setup(config("fedprox") + "mu = 0\n"));

@@ -16,10 +16,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const UploadShape kShape{.tensors = {{.name = "weight", .sizes = {2, 3}},
-                                     {.name = "rows", .sizes = {kAnyLength, 2}, .required = false},
-                                     {.name = "classes", .dtype = at::kLong, .required = false, .least = 0, .most = 9},
-                                     {.name = "records", .dtype = at::kDouble, .least = 1}}};
+const UploadShape kShape{
+    .tensors = {
+        {.name = "weight", .sizes = {2, 3}},
+        {.name = "rows", .sizes = {kAnyLength, 2}, .required = false},
+        {.name = "classes", .sizes = {kAnyLength}, .dtype = at::kLong, .required = false, .least = 0, .most = 9},
+        {.name = "records", .dtype = at::kDouble, .least = 1}}};
 
 NamedTensors good() {
   return {{"weight", at::arange(6, at::kFloat).view({2, 3})}, {"records", at::scalar_tensor(20.0, at::kDouble)}};
@@ -39,7 +41,7 @@ void expect_refused(std::string bytes, const std::string& why) {
   }
 }
 
-TEST(Wire, ARealeaseComesBackToTheLastBit) {
+TEST(Wire, AReleaseComesBackToTheLastBit) {
   Ledger ledger;
   const Release release = Channel::in_the_clear("model", "a test").release_clear({.ledger = ledger}, [] {
     NamedTensors values = good();
@@ -72,7 +74,11 @@ TEST(Wire, ForeignValuesAreRefusedWithAReason) {
   expect_refused(with("weight", at::full({2, 3}, NAN)), "not finite");
   expect_refused(with("weight", at::full({2, 3}, -INFINITY)), "not finite");
   expect_refused(with("rows", at::zeros({4, 3})), "[4, 3], not [-1, 2]");
-  expect_refused(with("classes", at::scalar_tensor(10, at::kLong)), "'classes'");
+  expect_refused(with("classes", at::full({2}, 10, at::kLong)), "'classes'");
+  NamedTensors unlike = good();
+  unlike.push_back({"rows", at::zeros({4, 2})});
+  unlike.push_back({"classes", at::zeros({3}, at::kLong)});
+  expect_refused(bytes_of(unlike), "'classes' has the shape [3]");
   expect_refused(with("records", at::scalar_tensor(0.0, at::kDouble)), "'records'");
   expect_refused(with("records", at::scalar_tensor(-5.0, at::kDouble)), "'records'");
   expect_refused(with("records", at::scalar_tensor(INFINITY, at::kDouble)), "'records'");

@@ -470,8 +470,7 @@ privacy::UploadShape upload_shape(const PublicContext& context, const Broadcast&
   const std::vector<int64_t> sizes = find_tensor(broadcast.values, kGlobal).sizes().vec();
   if (!terms.trusts_server()) return {.tensors = {{.name = kGlobal, .sizes = sizes}}};
   return {.tensors = {{.name = kGlobalGradient, .sizes = sizes}},
-          .trusted = privacy::TrustedBounds{.groups = server_mechanism(terms, learner_of(context, terms)).groups(),
-                                            .neighbours = terms.neighbours}};
+          .trusted = privacy::TrustedBounds{.groups = server_mechanism(terms, learner_of(context, terms)).groups()}};
 }
 
 }  // namespace
