@@ -124,12 +124,13 @@ nlohmann::json measure_vpdr(const VpdrOptions& options) {
   Workload work(options);
   const config::RunSpec igpp_spec = spec_with("igpp"), vpp_spec = spec_with("vpp");
   const methods::PublicFacts facts{.most_participations = kParticipations};
-  const auto release_of = [&](const config::RunSpec& spec, const char* mechanism) {
+  const auto release_of = [&](const config::RunSpec& spec, methods::PrototypeMechanism mechanism) {
     methods::ReleaseOptions release;
     release.mechanism = mechanism;
-    return methods::PrototypeRelease({spec, facts}, release, {kWidth, kClasses, 1}, false);
+    return methods::make_prototype_release({spec, facts}, release, {kWidth, kClasses, 1}, false);
   };
-  const methods::PrototypeRelease igpp = release_of(igpp_spec, "igpp"), vpp = release_of(vpp_spec, "vpp");
+  const auto igpp = release_of(igpp_spec, methods::PrototypeMechanism::kIgpp);
+  const auto vpp = release_of(vpp_spec, methods::PrototypeMechanism::kVpp);
 
   constexpr int kSmall = 20;  // short stages are repeated more often
   std::vector<double> encode, tune, plain_release, parted_release, score, plain_head, dcr_head;
@@ -141,8 +142,8 @@ nlohmann::json measure_vpdr(const VpdrOptions& options) {
     tune.push_back(milliseconds([&] { work.fine_tune(); }));
     for (int k = 0; k < kSmall; ++k) {
       ++round;
-      plain_release.push_back(milliseconds([&] { work.release(igpp, round); }));
-      parted_release.push_back(milliseconds([&] { work.release(vpp, 1000000 + round); }));
+      plain_release.push_back(milliseconds([&] { work.release(*igpp, round); }));
+      parted_release.push_back(milliseconds([&] { work.release(*vpp, 1000000 + round); }));
       score.push_back(milliseconds([&] { work.score(); }));
       plain_head.push_back(milliseconds([&] { work.learn_from_features(false); }));
       dcr_head.push_back(milliseconds([&] { work.learn_from_features(true); }));

@@ -2,6 +2,7 @@
 
 #include "artifacts/trained_model.h"
 #include "base/error.h"
+#include "methods/prototypes/prototype_member.h"
 #include "methods/prototypes/prototype_model.h"
 
 #include <ATen/ATen.h>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <any>
 #include <limits>
 
 namespace sotto::attacks {
@@ -67,7 +69,8 @@ void check(const federation::Setup& setup, const PrototypeTarget& found, int64_t
 }
 
 PrototypeTable table_in(const federation::Setup& setup, const NamedTensors& upload, int64_t round) {
-  if (nlohmann::json::parse(setup.spec().method_options).value("encoder", "") == "dp-sgd") {
+  const auto* choice = std::any_cast<methods::PrototypeChoice>(&setup.spec().options);
+  if (choice != nullptr && choice->options.encoder == methods::EncoderTraining::kDpSgd) {
     fail_user("attack: with method.encoder = \"dp-sgd\" nobody but the client has its encoder");
   }
   PrototypeTable table = prototypes_in(upload, setup.data().task.classes);

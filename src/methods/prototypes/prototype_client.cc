@@ -91,12 +91,12 @@ class Client : public ClientMethod {
         shape_(member_.shape(context)),
         release_(release_of(context, member_)) {
     for (PrototypeModelOptions kind : kinds_of(context, member_)) {
-      const bool is_public = member_.options.encoder == "public";
+      const bool is_public = member_.options.encoder == EncoderTraining::kPublic;
       kinds_.push_back(std::make_unique<Personal>(
           context, kind, is_public ? publicly_trained(context, kind, member_.options) : NamedTensors()));
       kind.prior = false;
-      encoders_.push_back(member_.options.encoder == "dp-sgd" ? std::make_unique<NoisyEncoder>(context, kind)
-                                                              : nullptr);
+      encoders_.push_back(
+          member_.options.encoder == EncoderTraining::kDpSgd ? std::make_unique<NoisyEncoder>(context, kind) : nullptr);
     }
     selected_ = kinds_.front().get();
   }
@@ -126,14 +126,14 @@ class Client : public ClientMethod {
     const auto happened = [&](const char* name) { return find_tensor(state.values(), name).defined(); };
     const auto remember = [&](const char* name) { kept.push_back({name, at::ones({}, at::kLong)}); };
     at::Tensor dimensions = find_tensor(state.values(), kDimensionsKept);
-    const bool centre = release_.options().centre && !find_tensor(broadcast.values, kCentre).defined();
+    const bool centre = release_->options().centre && !find_tensor(broadcast.values, kCentre).defined();
     bool released = happened(kReleased), centred = happened(kCentred);
-    if (release_.options().silent()) {
+    if (release_->options().silent()) {
       // nothing leaves
     } else if (centre && !centred) {
       centred = true;
       send_centre(mine, shard, context, result);
-    } else if (!centre && !(release_.options().once && released)) {
+    } else if (!centre && !(release_->options().once && released)) {
       released = true;
       train_encoder(shard, context);
       dimensions = send(mine, broadcast.values, shard, dimensions, context, result);
@@ -168,7 +168,7 @@ class Client : public ClientMethod {
   NamedTensors selected_weights() const override { return selected_->trainer().model().state(); }
 
  private:
-  bool upload_is_apart() const { return !member_.printed && release_.options().noisy(); }
+  bool upload_is_apart() const { return !member_.printed && release_->options().noisy(); }
 
   // In the space of the prototypes: around the centre, if there is one, and of one length, if that is asked for.
   at::Tensor placed(const at::Tensor& features, const at::Tensor& centre) const {
@@ -249,7 +249,7 @@ class Client : public ClientMethod {
   // A process that died between a release for the whole run and the end of the round has paid for it already.
   void send_centre(Personal& mine, const data::Shard& shard, const StepContext& context, StepResult& result) const {
     try {
-      auto made = release_.release_centre(placed_records(mine, {}, shard).values, context.own, context.release);
+      auto made = release_->release_centre(placed_records(mine, {}, shard).values, context.own, context.release);
       result.upload = std::move(made.upload);
       result.report.noise_norm = made.noise_norm;
     } catch (const privacy::BudgetSpent&) {
@@ -263,14 +263,14 @@ class Client : public ClientMethod {
     const LabelledFeatures records = records_of(mine, broadcast, shard, context);
     const PrototypeSet global = find_prototypes(broadcast, kGlobal);
     try {
-      PrototypeRelease::Result made = release_.release(records, global, remembered, context.own, context.release);
+      PrototypeRelease::Result made = release_->release(records, global, remembered, context.own, context.release);
       result.upload = std::move(made.upload);
       result.report.noise_norm = made.noise_norm;
       result.report.measures["prototype_seconds"] = seconds_since(begin);
       if (member_.options.diagnostics) diagnose(records, made.dimensions, result.report);
       return made.dimensions;
     } catch (const privacy::BudgetSpent&) {
-      if (!release_.options().once) throw;
+      if (!release_->options().once) throw;
       return remembered;
     }
   }
@@ -300,8 +300,8 @@ class Client : public ClientMethod {
   // Its own training, before its features are released.
   void train_encoder(const data::Shard& shard, const StepContext& context) {
     if (noisy_ == nullptr) return;
-    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_, context.own);
-    const privacy::Channel channel = encoder_channel(noisy_->descent, plan, release_, context.own);
+    const privacy::DescentPlan plan = encoder_plan(spec_, member_.options, release_->prices(), context.own);
+    const privacy::Channel channel = encoder_channel(noisy_->descent, plan, release_->prices(), context.own);
     noisy_->trainer.with_optimizer(context, [&](const std::function<void()>& update) {
       noisy_->descent.run(plan, channel, records_, shard.train, context.release, update);
     });
@@ -333,7 +333,7 @@ class Client : public ClientMethod {
     LabelledFeatures records = placed_records(mine, find_tensor(broadcast, kCentre), shard);
     if (!member_.clusters() || shard.size() == 0) {
       records.cells = records.labels;
-    } else if (member_.printed || !release_.options().noisy()) {
+    } else if (member_.printed || !release_->options().noisy()) {
       records.cells = cluster_within_classes(records, context);
     } else {
       records.cells = cells_around_anchors(records, broadcast);
@@ -379,7 +379,7 @@ class Client : public ClientMethod {
   const data::Records& records_;
   PrototypeMember member_;
   PrototypeShape shape_;
-  PrototypeRelease release_;
+  std::unique_ptr<PrototypeRelease> release_;
   std::vector<std::unique_ptr<Personal>> kinds_;
   std::vector<std::unique_ptr<NoisyEncoder>> encoders_;  // one a kind, or null
   NoisyEncoder* noisy_ = nullptr;                        // of the client whose step this is

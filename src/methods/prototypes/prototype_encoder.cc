@@ -27,11 +27,12 @@ std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const 
   model.trained_projection = member.printed;
   model.prior = member.options.prior;
   const auto& blocks = context.facts.feature_blocks;
-  const size_t count = std::max(blocks.size() > 1 ? blocks.size() : 1, member.options.heads == "four" ? size_t{4} : 1);
+  const size_t count =
+      std::max(blocks.size() > 1 ? blocks.size() : 1, member.options.heads == Heads::kFour ? size_t{4} : 1);
   std::vector<PrototypeModelOptions> kinds;
   for (size_t i = 0; i < count; ++i) {
     PrototypeModelOptions kind = model;
-    if (member.options.heads == "four") kind.hidden = four_heads()[i % 4];
+    if (member.options.heads == Heads::kFour) kind.hidden = four_heads()[i % 4];
     if (blocks.size() > 1) {
       for (size_t b = 0; b < i % blocks.size(); ++b) kind.first_column += blocks[b];
       kind.columns = blocks[i % blocks.size()];
@@ -75,21 +76,21 @@ NoisyEncoder::NoisyEncoder(const PublicContext& context, const PrototypeModelOpt
   require_no_batch_statistics(trainer.model());
 }
 
-privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options,
-                                  const PrototypeRelease& release, const ClientFacts& client) {
+privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options, const ReleasePrices& prices,
+                                  const ClientFacts& client) {
   privacy::DescentPlan plan;
   plan.records = client.records;
   plan.batch = spec.federation.batch;
   plan.epochs = spec.federation.local_epochs;
   plan.clip = options.encoder_clip;
   plan.neighbours = spec.privacy->neighbours();
-  plan.noise_multiplier = release.encoder_multiplier(client, plan.touches());
+  plan.noise_multiplier = prices.encoder_multiplier(client, plan.touches());
   return plan;
 }
 
 privacy::Channel encoder_channel(const privacy::NoisyDescent& descent, const privacy::DescentPlan& plan,
-                                 const PrototypeRelease& release, const ClientFacts& client) {
-  return descent.channel(plan, kEncoder).times(release.releases(client), release.how_often());
+                                 const ReleasePrices& prices, const ClientFacts& client) {
+  return descent.channel(plan, kEncoder).times(prices.releases(client), prices.how_often());
 }
 
 }  // namespace sotto::methods

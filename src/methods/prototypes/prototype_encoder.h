@@ -29,9 +29,9 @@ struct NoisyEncoder {
   NamedTensors initial;
 };
 
-privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options,
-                                  const PrototypeRelease& release, const ClientFacts& client);
+privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options, const ReleasePrices& prices,
+                                  const ClientFacts& client);
 privacy::Channel encoder_channel(const privacy::NoisyDescent& descent, const privacy::DescentPlan& plan,
-                                 const PrototypeRelease& release, const ClientFacts& client);
+                                 const ReleasePrices& prices, const ClientFacts& client);
 
 }  // namespace sotto::methods

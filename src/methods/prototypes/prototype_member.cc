@@ -11,7 +11,7 @@ PrototypeOptions read_prototype_options(settings::Section& section) {
   o.release = read_release_options(section);
   o.width = section.integer("width", o.width, settings::at_least(1));
   o.head = section.integers("head", o.head, settings::at_least(1));
-  o.heads = section.one_of("heads", o.heads, {"same", "four"});
+  o.heads = section.choice("heads", o.heads);
   o.dcr = section.boolean("dcr", o.dcr);
   o.gamma = section.number("gamma", o.gamma, settings::kPositive);
   o.beta = section.number("beta", o.beta, {.low = 0.0, .high = 1.0, .high_excluded = true});
@@ -24,10 +24,10 @@ PrototypeOptions read_prototype_options(settings::Section& section) {
   o.prior = section.boolean("prior", o.prior);
   o.own_centre = section.boolean("own_centre", o.own_centre);
   o.diagnostics = section.boolean("diagnostics", o.diagnostics);
-  o.encoder = section.one_of("encoder", o.encoder, {"frozen", "dp-sgd", "public"});
+  o.encoder = section.choice("encoder", o.encoder);
   const double share =
       section.number("encoder_share", 0.5, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
-  if (o.encoder == "dp-sgd") o.release.encoder_share = share;
+  if (o.encoder == EncoderTraining::kDpSgd) o.release.encoder_share = share;
   o.encoder_clip = section.number("encoder_clip", o.encoder_clip, settings::kPositive);
   o.public_data = section.text("public_data", "");
   o.public_epochs = section.integer("public_epochs", o.public_epochs, settings::at_least(1));
@@ -39,15 +39,15 @@ PrototypeMember member_of(const RunSettings& spec) {
   PrototypeMember member{.options = options, .framework = framework};
   member.printed = spec.as_printed();
   const PrototypeOptions& o = member.options;
-  if (o.encoder != "frozen" && (member.printed || !o.release.noisy())) {
+  if (o.encoder != EncoderTraining::kFrozen && (member.printed || !o.release.noisy())) {
     fail_user(
         "method.encoder: the printed encoder is trained without noise, and so is one whose releases have none; leave "
         "it out");
   }
-  if (o.encoder == "dp-sgd" && o.release.centre) {
+  if (o.encoder == EncoderTraining::kDpSgd && o.release.centre) {
     fail_user("method.centre: the encoder that is trained with noise moves; leave one of them out");
   }
-  if (o.encoder == "public" && o.public_data.empty()) {
+  if (o.encoder == EncoderTraining::kPublic && o.public_data.empty()) {
     fail_user(
         "method.public_data: encoder = \"public\" needs the name of a public dataset, as `sotto data list` knows it");
   }
@@ -57,8 +57,8 @@ PrototypeMember member_of(const RunSettings& spec) {
   return member;
 }
 
-PrototypeRelease release_of(const PublicContext& context, const PrototypeMember& member) {
-  return {context, member.options.release, member.shape(context), member.clusters()};
+std::unique_ptr<PrototypeRelease> release_of(const PublicContext& context, const PrototypeMember& member) {
+  return make_prototype_release(context, member.options.release, member.shape(context), member.clusters());
 }
 
 at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed) {

@@ -3,6 +3,7 @@
 
 #include "methods/prototypes/framework.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,11 +14,32 @@ namespace sotto::methods {
 inline constexpr const char* kAnchors = "anchors";
 inline constexpr const char* kCentre = "centre";
 
+// What clients' heads look like.
+enum class Heads {
+  kSame,
+  kFour  // HtC4's four in turn
+};
+constexpr auto choices(Heads) {
+  return std::to_array<settings::Choice<Heads>>({{Heads::kSame, "same"}, {Heads::kFour, "four"}});
+}
+
+// Sound: what makes the features that prototypes are made of.
+enum class EncoderTraining {
+  kFrozen,
+  kDpSgd,  // trained with noise by every client
+  kPublic  // trained on public records
+};
+constexpr auto choices(EncoderTraining) {
+  return std::to_array<settings::Choice<EncoderTraining>>({{EncoderTraining::kFrozen, "frozen"},
+                                                           {EncoderTraining::kDpSgd, "dp-sgd"},
+                                                           {EncoderTraining::kPublic, "public"}});
+}
+
 struct PrototypeOptions {
   ReleaseOptions release;
   int64_t width = 512;
   std::vector<int64_t> head = {512};
-  std::string heads = "same";  // same, or HtC4's four in turn
+  Heads heads = Heads::kSame;
   bool dcr = false;
   double gamma = 0.05;
   double beta = 0.999;
@@ -30,7 +52,7 @@ struct PrototypeOptions {
   bool prior = false;       // the head corrects a nearest-prototype classifier
   bool own_centre = false;  // a client's head sees features around the client's own mean
   bool diagnostics = false;
-  std::string encoder = "frozen";  // sound: frozen, dp-sgd, public
+  EncoderTraining encoder = EncoderTraining::kFrozen;
   double encoder_clip = 1.0;
   std::string public_data;
   int64_t public_epochs = 10;
@@ -61,7 +83,7 @@ struct PrototypeMember {
 // Checks what a config says of the method.
 PrototypeMember member_of(const RunSettings& spec);
 
-PrototypeRelease release_of(const PublicContext& context, const PrototypeMember& member);
+std::unique_ptr<PrototypeRelease> release_of(const PublicContext& context, const PrototypeMember& member);
 
 // The directions that a class's records are parted by before there are global prototypes: [anchors, d].
 at::Tensor public_directions(const PrototypeShape& shape, uint64_t seed);

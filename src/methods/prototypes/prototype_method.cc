@@ -7,12 +7,12 @@ namespace sotto::methods {
 namespace {
 
 ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const PrototypeMember& member) {
-  const PrototypeRelease release = release_of(context, member);
-  ReleasePlan plan = release.plan(client);
-  if (member.options.encoder != "dp-sgd") return plan;
+  const auto release = release_of(context, member);
+  ReleasePlan plan = release->plan(client);
+  if (member.options.encoder != EncoderTraining::kDpSgd) return plan;
   const NoisyEncoder encoder(context, kinds_of(context, member).front());
-  const privacy::DescentPlan descent = encoder_plan(context.spec, member.options, release, client);
-  plan.push_back(encoder_channel(encoder.descent, descent, release, client));
+  const privacy::DescentPlan descent = encoder_plan(context.spec, member.options, release->prices(), client);
+  plan.push_back(encoder_channel(encoder.descent, descent, release->prices(), client));
   plan.back()
       .times(plan.front().times(), plan.front().how_often())
       .reaching({.coordinates = encoder.descent.coordinates(descent)});
@@ -48,7 +48,7 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
           },
           .upload_shape =
               [member](const PublicContext& context, const Broadcast& broadcast) {
-                return release_of(context, member(context)).upload_shape(broadcast);
+                return release_of(context, member(context))->upload_shape(broadcast);
               }};
 }
 

@@ -14,9 +14,9 @@ class Server : public ServerMethod {
  public:
   Server(const PublicContext& context, PrototypeMember member)
       : member_(std::move(member)), seed_(context.spec.seed), shape_(member_.shape(context)) {
-    const PrototypeRelease release = release_of(context, member_);
-    noise_ = release.noise_scale();
-    centre_noise_ = release.centre_noise_scale();
+    const auto release = release_of(context, member_);
+    noise_ = release->noise_scale();
+    centre_noise_ = release->centre_noise_scale();
   }
 
   Broadcast open() override { return current_; }

@@ -1,0 +1,24 @@
+#include "methods/prototypes/release_options.h"
+
+namespace sotto::methods {
+
+ReleaseOptions read_release_options(settings::Section& section) {
+  ReleaseOptions o;
+  o.mechanism = section.choice("mechanism", o.mechanism);
+  o.selection = section.choice("selection", o.selection);
+  o.weighting = section.choice("weighting", o.weighting);
+  o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
+  o.radius = section.number("radius", o.radius, settings::kPositive);
+  o.rho = section.number("rho", o.rho, {.low = 0.0, .high = 0.5, .low_excluded = true});
+  o.split = section.number("split", o.split, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  o.high = section.number("high", o.high, settings::kPositive);
+  o.zeta = section.number("zeta", o.zeta, settings::kPositive);
+  o.centre = section.boolean("centre", o.centre);
+  o.centre_share = section.number("centre_share", o.centre_share,
+                                  {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  o.count_share = section.number("count_share", o.count_share,
+                                 {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  return o;
+}
+
+}  // namespace sotto::methods
