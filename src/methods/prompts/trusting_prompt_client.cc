@@ -1,0 +1,69 @@
+#include "base/error.h"
+#include "methods/prompts/prompt_client.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace sotto::methods {
+namespace {
+
+class TrustingPromptClient : public PromptClient {
+ public:
+  TrustingPromptClient(const ClientContext& context, const PromptTerms& terms, std::unique_ptr<const PromptRows> rows)
+      : PromptClient(context, terms), rows_(std::move(rows)) {}
+
+ protected:
+  std::optional<privacy::Upload> train(Round& round) override {
+    std::vector<at::Tensor> for_server;  // rows of [·, b, w]
+    if (learner().has_local()) {
+      train_local(round, for_server);
+    } else {
+      gather(round, for_server);
+    }
+    return gradient_channel(context().spec, round.context.own).hand_over(round.context.release, [&] {
+      return rows_->bounded_global(at::cat(for_server));
+    });
+  }
+
+ private:
+  // The release is for those who will use the prompt: it stays here.
+  void train_local(Round& round, std::vector<at::Tensor>& for_server) {
+    const privacy::NoisySteps steps = rows_->steps(learner(), round.context.own);
+    steps.run(
+        rows_->steps_channel(steps, round.context.own), round.shard.train, round.context.release,
+        [&](const at::Tensor& positions) {
+          return rows_->bounded_rows(learner(), local_rows(positions, round, for_server));
+        },
+        [&](const NamedTensors& noisy) { descend(rows_->gradients(learner(), noisy, steps.plan())); },
+        [&] { return global_values(learner().global()); });
+  }
+
+  // One prompt: nothing happens here that needs noise, and the prompt stays where it is.
+  void gather(Round& round, std::vector<at::Tensor>& for_server) {
+    const int64_t records = round.context.own.records, batch = context().spec.federation.batch;
+    for (int64_t begin = 0; begin < records; begin += batch) {
+      local_rows(at::arange(begin, std::min(records, begin + batch), at::kLong), round, for_server);
+    }
+  }
+
+  // A batch's rows without those of the global prompt, which are kept for the server.
+  NamedTensors local_rows(const at::Tensor& positions, Round& round, std::vector<at::Tensor>& for_server) {
+    NamedTensors rows = rows_->rows(learner(), look_at(positions, round));
+    SOTTO_INVARIANT(rows.back().name == prompt_names::kGlobal);
+    for_server.push_back(rows.back().value);
+    rows.pop_back();
+    return rows;
+  }
+
+  std::unique_ptr<const PromptRows> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientMethod> make_trusting_prompt_client(const ClientContext& context, const PromptTerms& terms) {
+  return std::make_unique<TrustingPromptClient>(context, terms, make_prompt_rows(context, terms));
+}
+
+}  // namespace sotto::methods
