@@ -43,14 +43,14 @@ void expect_refused(std::string bytes, const std::string& why) {
 
 TEST(Wire, AReleaseComesBackToTheLastBit) {
   Ledger ledger;
-  const Release release = Channel::in_the_clear("model", "a test").release_clear({.ledger = ledger}, [] {
+  Release release = Channel::in_the_clear("model", "a test").release_clear({.ledger = ledger}, [] {
     NamedTensors values = good();
     values[0].value[0][0] = std::nextafter(1.0F, 2.0F);
     values.insert(values.begin() + 1, {"rows", at::randn({5, 2})});
     return Contribution(std::move(values));
   });
   const NamedTensors sent = clone(release.values());
-  const Upload upload = Upload(std::move(const_cast<Release&>(release)));
+  const Upload upload(std::move(release));
   const Upload received = decode(encode(upload), kShape);
   ASSERT_EQ(received.values().size(), sent.size());
   for (size_t i = 0; i < sent.size(); ++i) {

@@ -14,7 +14,6 @@ namespace {
 // Nothing leaves: every client trains alone.
 class SilentRelease : public PrototypeRelease {
  public:
-  using PrototypeRelease::PrototypeRelease;
   SilentRelease(const PublicContext& context, const ReleaseOptions& options, const PrototypeShape& shape)
       : PrototypeRelease(context, options, shape) {}
 
