@@ -57,7 +57,7 @@ void add_calibrate(Command& program) {
   question.add_number(command, "delta", "Target delta");
   question.add_number(command, "steps", "How many steps (default 1)");
   question.add_number(command, "sampling_rate", "Poisson sampling rate of records (default 1)");
-  question.add_text(command, "adjacency", "add-remove, replace or replace-same-label; required below rate 1");
+  question.add_text(command, "adjacency", "add-remove, zero-out, replace or replace-same-label; required below rate 1");
   question.add_text(command, "method", "By which accountant (default: exact where it exists, otherwise pld)");
   question.add_compose(command);
   command.flag("--batch", options->batch, "Answer one JSON object a line from standard input");

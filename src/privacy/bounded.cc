@@ -116,7 +116,7 @@ Bounded count_each(Contribution&& labels, int64_t classes, Adjacency adjacency) 
 std::vector<Group> CellRule::groups() const {
   double total = 0;
   for (const Part& part : parts) total += part.weight;
-  const bool appears = adjacency == Adjacency::kAddRemove;
+  const bool appears = is_one_sided(adjacency);
   SOTTO_INVARIANT(cells > 0 && total > 0 && (!appears || (count_share > 0 && count_share < 1)));
   std::vector<Group> groups;
   for (const Part& part : parts) {

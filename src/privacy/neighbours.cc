@@ -3,7 +3,7 @@
 namespace sotto::privacy {
 
 double sum_sensitivity(double bound, Adjacency adjacency) {
-  return adjacency == Adjacency::kAddRemove ? bound : 2 * bound;
+  return is_one_sided(adjacency) ? bound : 2 * bound;
 }
 
 }  // namespace sotto::privacy

@@ -15,6 +15,7 @@ constexpr auto choices(Unit) {
 }
 constexpr auto choices(Adjacency) {
   return std::to_array<settings::Choice<Adjacency>>({{Adjacency::kAddRemove, "add-remove"},
+                                                     {Adjacency::kZeroOut, "zero-out"},
                                                      {Adjacency::kReplace, "replace"},
                                                      {Adjacency::kReplaceSameLabel, "replace-same-label"}});
 }

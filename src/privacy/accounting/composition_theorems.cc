@@ -40,7 +40,7 @@ double delta_of_steps(std::span<const Steps> steps) {
   double sum = 0;
   for (const Steps& entry : steps) {
     if (entry.step.kind != Step::Kind::kApproximate) continue;
-    const bool shared = entry.step.adjacency == Adjacency::kAddRemove;
+    const bool shared = is_one_sided(entry.step.adjacency);
     // Adding a sampled record may reveal it at finite loss -ln(1-q), which the pair (ε, δ) does not express.
     sum += static_cast<double>(entry.count) * entry.step.delta * (shared ? 1 : entry.step.sampling_rate);
   }

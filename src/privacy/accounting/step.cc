@@ -34,6 +34,8 @@ std::string_view to_text(Adjacency adjacency) {
   switch (adjacency) {
     case Adjacency::kAddRemove:
       return "add-remove";
+    case Adjacency::kZeroOut:
+      return "zero-out";
     case Adjacency::kReplace:
       return "replace";
     case Adjacency::kReplaceSameLabel:
@@ -43,10 +45,11 @@ std::string_view to_text(Adjacency adjacency) {
 }
 
 Adjacency adjacency_from_text(std::string_view name) {
-  for (const Adjacency adjacency : {Adjacency::kAddRemove, Adjacency::kReplace, Adjacency::kReplaceSameLabel}) {
+  for (const Adjacency adjacency :
+       {Adjacency::kAddRemove, Adjacency::kZeroOut, Adjacency::kReplace, Adjacency::kReplaceSameLabel}) {
     if (to_text(adjacency) == name) return adjacency;
   }
-  fail_user("there is no adjacency '{}': it is add-remove, replace or replace-same-label", name);
+  fail_user("there is no adjacency '{}': it is add-remove, zero-out, replace or replace-same-label", name);
 }
 
 std::string_view to_text(Step::Kind kind) {

@@ -10,8 +10,19 @@
 
 namespace sotto::privacy {
 
-// Which two sets of records must be hard to tell apart. Text names: add-remove, replace, replace-same-label.
-enum class Adjacency { kAddRemove, kReplace, kReplaceSameLabel };
+// Which two sets of records must be hard to tell apart. Text names: add-remove, zero-out, replace, replace-same-label.
+enum class Adjacency {
+  kAddRemove,        // one record more or less: even how many there are is a secret
+  kZeroOut,          // one record is blank and adds nothing; how many slots there are is public
+  kReplace,          // one record becomes any other
+  kReplaceSameLabel  // one record becomes another of its class; how many each class has is public
+};
+
+// Whether a record that differs adds something in one world and nothing in the other. Sums of bounded values then move
+// by the bound, otherwise by twice that.
+constexpr bool is_one_sided(Adjacency adjacency) {
+  return adjacency == Adjacency::kAddRemove || adjacency == Adjacency::kZeroOut;
+}
 
 std::string_view to_text(Adjacency adjacency);
 // An unknown name is a UserError that lists the known ones.

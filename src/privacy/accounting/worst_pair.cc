@@ -49,15 +49,15 @@ LossRange gaussian_range(const Step& step, double tail_mass) {
 }
 
 bool is_symmetric(const Step& step) {
-  return !step.sampled() || step.adjacency != Adjacency::kAddRemove;
+  return !step.sampled() || !is_one_sided(step.adjacency);
 }
 
 bool is_replaced_gaussian(const Step& step) {
-  return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind == Step::Kind::kGaussian;
+  return step.sampled() && !is_one_sided(step.adjacency) && step.kind == Step::Kind::kGaussian;
 }
 
 bool is_mirrored(const Step& step) {
-  return step.sampled() && step.adjacency != Adjacency::kAddRemove && step.kind != Step::Kind::kGaussian;
+  return step.sampled() && !is_one_sided(step.adjacency) && step.kind != Step::Kind::kGaussian;
 }
 
 bool reveals_absence(const Step& step) {

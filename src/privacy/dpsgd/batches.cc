@@ -39,7 +39,7 @@ std::vector<at::Tensor> Batches::next_epoch() {
     }
     return batches;
   }
-  if (plan_.neighbours.adjacency == Adjacency::kAddRemove) {
+  if (is_one_sided(plan_.neighbours.adjacency)) {
     return scattered_epoch(records_, batches_per_epoch(plan_), order_);
   }
   return sliced_epoch(records_, plan_.batch, order_);

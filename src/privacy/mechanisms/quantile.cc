@@ -62,7 +62,7 @@ double next_bound(const QuantileOptions& options, double bound, const at::Tensor
 
 Group norm_group(const QuantileOptions& options, Adjacency adjacency) {
   if (!by_histogram(options)) return {kBelow, 1, 1, sum_sensitivity(kHalf, adjacency)};
-  return {kNormsName, 1, kBins, adjacency == Adjacency::kAddRemove ? 1.0 : std::numbers::sqrt2};
+  return {kNormsName, 1, kBins, is_one_sided(adjacency) ? 1.0 : std::numbers::sqrt2};
 }
 
 at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound) {
