@@ -48,7 +48,8 @@ def write_records(path):
 
 def cases():
     """(name, method, variant, privacy or "", options of [method], other settings)"""
-    add_remove, replace = RECORD.format(adjacency="add-remove"), RECORD.format(adjacency="replace")
+    zero_out, replace = RECORD.format(adjacency="zero-out"), RECORD.format(adjacency="replace")
+    add_remove = RECORD.format(adjacency="add-remove")
     same_label = RECORD.format(adjacency="replace-same-label")
     yield "fedavg", "fedavg", "sound", "", [], {}
     yield "fedavg-personal", "fedavg", "sound", "", [], {"model.personal": '["head."]'}
@@ -61,9 +62,9 @@ def cases():
     yield "nbafl", "nbafl", "sound", replace, [], {}
     yield "nbafl-paper", "nbafl", "paper", replace, [], {}
     for method in DPSGD:
-        yield method, method, "sound", add_remove, [], {}
+        yield method, method, "sound", zero_out, [], {}
         yield method + "-replace", method, "sound", replace, [], {"federation.local_epochs": "2"}
-    yield "ldp-poisson", "ldp-fedavg", "sound", add_remove, ['batches="poisson"'], {}
+    yield "ldp-poisson", "ldp-fedavg", "sound", zero_out, ['batches="poisson"'], {}
     yield "ldp-adaptive", "ldp-fedavg", "sound", replace, ['clipping="adaptive"', 'weights="noise"'], {}
     yield "ldp-personal", "ldp-fedavg", "sound", replace, [], {"model.personal": '["head."]'}
     yield "ldp-budgets", "ldp-fedavg", "sound", replace + "budgets = [1, 2, 8]\n", [], {}
@@ -73,7 +74,7 @@ def cases():
     yield "ladp-fl-probe", "ladp-fl", "sound", replace, ['bounds="probe"', 'clipping="layers"'], {}
     yield "full-dp-paper", "full-dp", "paper", replace, [], {}
     for method in PROTOTYPES:
-        yield method, method, "sound", add_remove, [], {}
+        yield method, method, "sound", zero_out, [], {}
         yield method + "-replace", method, "sound", replace, [], {}
         yield method + "-clear", method, "sound", "", ['mechanism="none"'], {}
         yield method + "-vpp-dcr", method, "sound", same_label, ['mechanism="vpp"', "dcr=true"], {}
@@ -85,12 +86,12 @@ def cases():
     yield "fedproto-once", "fedproto", "sound", replace, ['mechanism="vpp"', 'selection="once"', 'weighting="best"'], {}
     yield "mpft-heads", "mpft", "sound", replace, ['heads="four"'], {}
     for method in PROMPTS:
-        yield method, method, "sound", add_remove, [], {}
+        yield method, method, "sound", zero_out, [], {}
         yield method + "-replace", method, "sound", replace, ['clip_at="prompt"'], {}
         yield method + "-trusted", method, "sound", replace + 'observer="clients"\n', ['clip_at="prompt"'], {}
         yield method + "-paper", method, "paper", replace, [], {}
         yield method + "-clear", method, "sound", "", [], {}
-    yield "dp-fpl-poisson", "dp-fpl", "sound", add_remove, ['batches="poisson"'], {}
+    yield "dp-fpl-poisson", "dp-fpl", "sound", zero_out, ['batches="poisson"'], {}
 
 
 def config_of(case, records):

@@ -30,6 +30,7 @@ constexpr const char* kSummary = "summary.json";
 constexpr const char* kLedgerHead = "ledger.head";
 constexpr const char* kBroadcastPrefix = "broadcast/";
 constexpr const char* kServerPrefix = "server/";
+constexpr const char* kCohortsPrefix = "cohorts/";
 
 fs::path checkpoint_path(const fs::path& folder, int64_t round) {
   return folder / "checkpoints" / fmt::format("round_{:06}.safetensors", round);
@@ -120,6 +121,7 @@ std::optional<federation::Checkpoint> RunReader::last_checkpoint(const std::stri
   checkpoint.round = std::stoll(file.metadata.at("round"));
   checkpoint.broadcast = {checkpoint.round, take_prefixed(file.tensors, kBroadcastPrefix)};
   checkpoint.server_state = take_prefixed(file.tensors, kServerPrefix);
+  checkpoint.cohorts = take_prefixed(file.tensors, kCohortsPrefix);
   return checkpoint;
 }
 
@@ -185,6 +187,7 @@ void RunDirectory::checkpoint(const federation::Checkpoint& checkpoint) {
   io::SafeTensors file;
   add_prefixed(file.tensors, checkpoint.broadcast.values, kBroadcastPrefix);
   add_prefixed(file.tensors, checkpoint.server_state, kServerPrefix);
+  add_prefixed(file.tensors, checkpoint.cohorts, kCohortsPrefix);
   file.metadata = {{"round", std::to_string(checkpoint.round)}, {"config_hash", spec_.hash()}};
   const fs::path path = checkpoint_path(folder_, checkpoint.round);
   io::write_safetensors(path, file);

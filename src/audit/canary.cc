@@ -69,7 +69,7 @@ std::vector<Canary> canaries(const data::Dataset& dataset, privacy::Adjacency ad
   const size_t near = known.size();
   for (NamedChange& point : far_points(dataset.kind)) known.push_back(std::move(point));
   std::vector<Canary> pairs;
-  const bool add_remove = adjacency == privacy::Adjacency::kAddRemove,
+  const bool one_sided = privacy::is_one_sided(adjacency),
              same_label = adjacency == privacy::Adjacency::kReplaceSameLabel;
   const Edit absent = [](const Record&) { return std::optional<Record>(); };
   const int64_t labels = same_label ? 1 : std::min(dataset.classes(), kLabels);
@@ -78,7 +78,7 @@ std::vector<Canary> canaries(const data::Dataset& dataset, privacy::Adjacency ad
     const std::string suffix = same_label ? "" : fmt::format(", label {}", label);
     for (size_t a = 0; a < known.size(); ++a) {
       const Edit with = edit_to(known[a].of, given);
-      if (add_remove) {
+      if (one_sided) {
         pairs.push_back({known[a].name + suffix, absent, with});
         continue;
       }

@@ -29,8 +29,8 @@ struct Canary {
   Edit with;
 };
 
-// Pairs worth trying under an adjacency: under add-remove the canary is not there in
-// one world; under replace it becomes another record; under replace-same-label it keeps its label.
+// Pairs worth trying under an adjacency: under add-remove and zero-out the canary is not there in one world (what that
+// means is for whoever makes the worlds); under replace it becomes another record, under replace-same-label of its label.
 std::vector<Canary> canaries(const data::Dataset& dataset, privacy::Adjacency adjacency);
 
 // A record that no model learns anything from where each record is bounded by itself: its gradient is not a number,

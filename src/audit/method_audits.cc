@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kDimensions = 6;
 constexpr int64_t kClasses = 2;
+constexpr int64_t kClients = 4;
 constexpr int64_t kTrain = 96;
 constexpr int64_t kTest = 24;
 
@@ -55,11 +56,16 @@ std::string sections(const std::string& method, const std::string& variant, doub
                      const std::string& adjacency) {
   const methods::MethodEntry& entry = methods::find_method(method);
   const bool client_level = method == "dp-fedavg", has_curve = options.find("curve") != std::string::npos;
+  std::string about_clients;
+  if (client_level)
+    about_clients = "unit = \"client\"\nobserver = \"clients\"\n";
+  else if (adjacency == "add-remove")
+    about_clients = fmt::format("records = {}\n", kTrain / kClients);
   return fmt::format(
       "[method]\nname = \"{}\"\nvariant = \"{}\"\n{}\n{}\n[privacy]\nepsilon = {}\ndelta = 1e-5\nadjacency = "
       "\"{}\"\n{}",
       method, variant, has_curve ? "" : join(entry.example_options, "\n"), options, epsilon,
-      client_level ? "add-remove" : adjacency, client_level ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
+      client_level ? "add-remove" : adjacency, about_clients);
 }
 
 class Rows {
@@ -85,9 +91,11 @@ MethodAudit noted(std::string note, MethodAudit audit) {
 std::vector<MethodAudit> listed(const Rows& row) {
   return {
       row("ldp-fedavg", "sound", "", kTight),
+      noted("zero-out", row("ldp-fedavg", "sound", "", kTight, "zero-out")),
       noted("add-remove", row("ldp-fedavg", "sound", "", kTight, "add-remove")),
-      noted("add-remove, Poisson batches",
-            row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "add-remove")),
+      noted("zero-out, Poisson batches",
+            row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "zero-out")),
+      noted("add-remove", row("nbafl", "sound", "", "", "add-remove")),
       row("dp-fedavg", "sound", ""),
       row("pac-dp", "sound", "", kTightCurve),
       row("pac-dp", "paper", "sensitivity C/B although a record is replaced", kTightCurve),
@@ -122,7 +130,7 @@ std::vector<MethodAudit> listed(const Rows& row) {
 
 std::shared_ptr<const federation::Setup> audit_federation(const std::string& toml) {
   const config::RunSpec spec = config::parse_run_spec(
-      fmt::format("rounds = 1\n[data]\nclients = 4\n[model]\nname = \"mlp\"\nhidden = [8]\n{}{}",
+      fmt::format("rounds = 1\n[data]\nclients = {}\n[model]\nname = \"mlp\"\nhidden = [8]\n{}{}", kClients,
                   toml.find("[federation]") == std::string::npos ? "[federation]\nbatch = 24\nlr = 0.2\n" : "", toml),
       "audit", {});
   auto data = std::make_shared<models::TaskData>();

@@ -1,12 +1,19 @@
 #include "federation/cohort.h"
 
+#include "base/error.h"
 #include "base/random.h"
+#include "privacy/noise/uniform.h"
+
+#include <ATen/ATen.h>
 
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace sotto::federation {
 namespace {
+
+constexpr const char* kKeyName = "cohort-key";
 
 // Geometric gaps between chosen clients: O(cohort), not O(clients).
 std::vector<int64_t> poisson_sample(int64_t clients, double rate, RandomStream& stream) {
@@ -21,26 +28,39 @@ std::vector<int64_t> poisson_sample(int64_t clients, double rate, RandomStream& 
   return chosen;
 }
 
+bool takes_everyone(const config::RunSpec& spec) {
+  return spec.federation.cohort == 0 || spec.federation.cohort == spec.data.clients;
+}
+
+double poisson_rate(const config::RunSpec& spec) {
+  return static_cast<double>(spec.federation.cohort) / static_cast<double>(spec.data.clients);
+}
+
 }  // namespace
 
 std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round) {
   const int64_t clients = spec.data.clients;
-  const int64_t cohort = spec.federation.cohort == 0 ? clients : spec.federation.cohort;
   RandomStream stream(spec.seed, "cohort", static_cast<uint64_t>(round));
-  if (cohort == clients) {
+  if (takes_everyone(spec)) {
     std::vector<int64_t> everyone(static_cast<size_t>(clients));
     std::iota(everyone.begin(), everyone.end(), 0);
     return everyone;
   }
   if (spec.federation.sampling == methods::CohortSampling::kPoisson) {
-    return poisson_sample(clients, static_cast<double>(cohort) / static_cast<double>(clients), stream);
+    return poisson_sample(clients, poisson_rate(spec), stream);
   }
-  return stream.sample_without_replacement(clients, cohort);
+  return stream.sample_without_replacement(clients, spec.federation.cohort);
+}
+
+bool has_secret_cohorts(const config::RunSpec& spec) {
+  return spec.privacy && spec.privacy->generator == privacy::Generator::kSecure &&
+         spec.privacy->unit == privacy::Unit::kClient &&
+         spec.federation.sampling == methods::CohortSampling::kPoisson && !takes_everyone(spec);
 }
 
 std::vector<int32_t> count_participations(const config::RunSpec& spec) {
   const auto clients = static_cast<size_t>(spec.data.clients);
-  if (spec.federation.cohort == 0 || spec.federation.cohort == spec.data.clients) {
+  if (takes_everyone(spec) || has_secret_cohorts(spec)) {
     return std::vector<int32_t>(clients, static_cast<int32_t>(spec.rounds));
   }
   std::vector<int32_t> counts(clients, 0);
@@ -48,6 +68,35 @@ std::vector<int32_t> count_participations(const config::RunSpec& spec) {
     for (const int64_t client : sample_cohort(spec, round)) ++counts[static_cast<size_t>(client)];
   }
   return counts;
+}
+
+CohortSchedule::CohortSchedule(const config::RunSpec& spec, const NamedTensors& state) : spec_(spec) {
+  if (!has_secret_cohorts(spec)) return;
+  const at::Tensor kept = find_tensor(state, kKeyName);
+  if (!kept.defined()) {
+    key_ = privacy::NoiseSource::fresh_key();
+    return;
+  }
+  key_.emplace();
+  if (kept.scalar_type() != at::kByte || kept.numel() != std::ssize(*key_)) {
+    fail_user("the checkpoint's {} is damaged: it must be {} bytes", kKeyName, key_->size());
+  }
+  std::memcpy(key_->data(), kept.contiguous().data_ptr<uint8_t>(), key_->size());
+}
+
+std::vector<int64_t> CohortSchedule::cohort(int64_t round) const {
+  if (!key_) return sample_cohort(spec_, round);
+  privacy::NoiseSource source = privacy::NoiseSource::from_key(*key_, "cohort", static_cast<uint64_t>(round));
+  return privacy::poisson_sample(spec_.data.clients, poisson_rate(spec_), source);
+}
+
+NamedTensors CohortSchedule::state() const {
+  NamedTensors state;
+  if (!key_) return state;
+  at::Tensor key = at::empty({std::ssize(*key_)}, at::kByte);
+  std::memcpy(key.data_ptr<uint8_t>(), key_->data(), key_->size());
+  state.push_back({kKeyName, key});
+  return state;
 }
 
 }  // namespace sotto::federation

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "federation/client_runtime.h"
-#include "federation/cohort.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,9 +19,10 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Federation::Federation(const Setup& setup, Transport& transport, Evaluator& evaluator, privacy::Ledger& ledger,
-                       const std::optional<Checkpoint>& resume, ReplyWatcher watcher)
+Federation::Federation(const Setup& setup, const CohortSchedule& cohorts, Transport& transport, Evaluator& evaluator,
+                       privacy::Ledger& ledger, const std::optional<Checkpoint>& resume, ReplyWatcher watcher)
     : setup_(setup),
+      cohorts_(cohorts),
       transport_(transport),
       evaluator_(evaluator),
       ledger_(ledger),
@@ -55,7 +55,7 @@ std::optional<RoundRecord> Federation::next_round() {
 }
 
 Checkpoint Federation::checkpoint() const {
-  return {broadcast_.round, broadcast_, server_->state()};
+  return {broadcast_.round, broadcast_, server_->state(), cohorts_.state()};
 }
 
 bool Federation::checkpoint_due() const {
@@ -66,7 +66,7 @@ RoundRecord Federation::train(int64_t round) {
   const auto begin = Clock::now();
   RoundRecord record;
   record.round = round;
-  const std::vector<int64_t> cohort = sample_cohort(setup_.spec(), round);
+  const std::vector<int64_t> cohort = cohorts_.cohort(round);
   record.cohort = static_cast<int64_t>(cohort.size());
   double loss_sum = 0.0;
   std::map<std::string, std::vector<double>> measured;

@@ -1,6 +1,7 @@
 // The server's side of a federation, one round at a time.
 #pragma once
 
+#include "federation/cohort.h"
 #include "federation/evaluator.h"
 #include "federation/setup.h"
 #include "federation/transport.h"
@@ -37,6 +38,7 @@ struct Checkpoint {
   int64_t round = 0;
   methods::Broadcast broadcast;
   NamedTensors server_state;
+  NamedTensors cohorts;  // of the schedule
 };
 
 // A client of the round in progress has answered. Rows of the ledger that an upload rests on are durable by then.
@@ -45,8 +47,9 @@ using ReplyWatcher = std::function<void(int64_t round, const Reply& reply)>;
 class Federation {
  public:
   // Continues after `resume`. All other arguments must outlive it; the watcher may be empty.
-  Federation(const Setup& setup, Transport& transport, Evaluator& evaluator, privacy::Ledger& ledger,
-             const std::optional<Checkpoint>& resume = std::nullopt, ReplyWatcher watcher = {});
+  Federation(const Setup& setup, const CohortSchedule& cohorts, Transport& transport, Evaluator& evaluator,
+             privacy::Ledger& ledger, const std::optional<Checkpoint>& resume = std::nullopt,
+             ReplyWatcher watcher = {});
 
   // Runs one more round; nothing if all are done. The result depends on the setup alone: not on threads or transports,
   // nor on how often the run was resumed. After the last round the ledger's rows are compared with the method's plan: a
@@ -64,6 +67,7 @@ class Federation {
   void check_plan() const;
 
   const Setup setup_;
+  const CohortSchedule& cohorts_;
   Transport& transport_;
   Evaluator& evaluator_;
   privacy::Ledger& ledger_;

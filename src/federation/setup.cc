@@ -27,14 +27,23 @@ int64_t least_records(const data::Partition& partition) {
   return least;
 }
 
+int64_t declared_records(const config::RunSpec& spec, int64_t held) {
+  return spec.privacy ? spec.privacy->declared_records(held) : held;
+}
+
+double average_records(const config::RunSpec& spec, const models::TaskData& data) {
+  if (spec.privacy && spec.privacy->records > 0) return static_cast<double>(spec.privacy->records);
+  return static_cast<double>(data.dataset.train.size()) / static_cast<double>(spec.data.clients);
+}
+
 methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::TaskData& data,
                                     const data::Partition& partition, const std::vector<int32_t>& participations) {
   return {.task = data.task,
           .kind = data.dataset.kind,
           .class_names = data.dataset.class_names,
           .feature_blocks = data.feature_blocks,
-          .average_records = static_cast<double>(data.dataset.train.size()) / static_cast<double>(spec.data.clients),
-          .least_records = least_records(partition),
+          .average_records = average_records(spec, data),
+          .least_records = declared_records(spec, least_records(partition)),
           .most_participations = *std::max_element(participations.begin(), participations.end())};
 }
 
@@ -81,7 +90,8 @@ Setup Setup::with_records(data::Records train) const {
 }
 
 methods::ClientFacts Setup::facts_of(int64_t client, int64_t records) const {
-  return {records, participations_of(client), spec().privacy ? spec().privacy->budget_of(client) : 0.0};
+  return {declared_records(spec(), records), participations_of(client),
+          spec().privacy ? spec().privacy->budget_of(client) : 0.0};
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {

@@ -117,7 +117,7 @@ class Client : public TrainerClient {
                                  terms_.neighbours);
     };
     NamedTensors declared;
-    declared.push_back(declared_weight(static_cast<double>(shard.size())));
+    declared.push_back(declared_weight(static_cast<double>(context.own.records)));
     result.upload = channel_for(terms_, context.own, mechanism).release(context.release, train, declared);
     result.report.noise_norm = mechanism.noise_norm();
     return result;

@@ -42,6 +42,16 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
     section.fail("budget_shares", fmt::format("has {} numbers for {} budgets; give one share per budget",
                                               o.budget_shares.size(), o.budgets.size()));
   }
+  o.records = section.integer("records", o.records, settings::at_least(1));
+  const bool secret_size = o.adjacency == Adjacency::kAddRemove && o.unit == Unit::kRecord;
+  if (secret_size && o.records == 0) {
+    section.fail("adjacency",
+                 "\"add-remove\" keeps even the number of records secret: declare privacy.records, which stands for it "
+                 "at every client, or choose \"zero-out\", under which the number is public and a record may be blank");
+  }
+  if (!secret_size && o.records != 0) {
+    section.fail("records", "is for add-remove of records; elsewhere the true number is public, so leave it out");
+  }
   const auto fallback = static_cast<int64_t>(o.budget_shares.empty() ? 0 : seed);
   o.budget_seed = static_cast<uint64_t>(section.integer("budget_seed", fallback, settings::at_least(0)));
   section.finish();
@@ -49,11 +59,11 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
 }
 
 nlohmann::json to_json(const PrivacyTerms& terms) {
-  return {{"epsilon", terms.epsilon},        {"delta", terms.delta},
-          {"adjacency", terms.adjacency},    {"unit", terms.unit},
-          {"observer", terms.observer},      {"noise", terms.generator},
-          {"budgets", terms.budgets},        {"budget_shares", terms.budget_shares},
-          {"budget_seed", terms.budget_seed}};
+  return {{"epsilon", terms.epsilon},         {"delta", terms.delta},
+          {"adjacency", terms.adjacency},     {"unit", terms.unit},
+          {"observer", terms.observer},       {"noise", terms.generator},
+          {"budgets", terms.budgets},         {"budget_shares", terms.budget_shares},
+          {"budget_seed", terms.budget_seed}, {"records", terms.records}};
 }
 
 PrivacyTerms privacy_terms_from(const nlohmann::json& value) {
@@ -67,6 +77,7 @@ PrivacyTerms privacy_terms_from(const nlohmann::json& value) {
   value.at("budgets").get_to(terms.budgets);
   value.at("budget_shares").get_to(terms.budget_shares);
   value.at("budget_seed").get_to(terms.budget_seed);
+  terms.records = value.value("records", int64_t{0});
   return terms;
 }
 

@@ -41,10 +41,15 @@ struct PrivacyTerms {
   // own, budgets[k] with a probability proportional to budget_shares[k].
   std::vector<double> budget_shares;
   uint64_t budget_seed = 0;  // of those draws; as written, or the run's seed
+  // Add-remove of records: how many of them every client is said to have, whatever it has. All that depends on a number
+  // of records (batches, rates, divisors, weights) is computed from this one. 0 elsewhere: the true number is public.
+  int64_t records = 0;
 
   // What client `id` may spend.
   double budget_of(int64_t id) const;
   double least_budget() const;
+  // What is declared of a client that holds `held` records.
+  int64_t declared_records(int64_t held) const { return records > 0 ? records : held; }
   // Whoever protects against clients or the public trusts the server with bounded values.
   bool trusts_server() const { return observer != Observer::kServer; }
   Neighbours neighbours() const { return {adjacency, unit}; }

@@ -1,7 +1,6 @@
 #include "transport/inprocess.h"
 
 #include "base/parallel.h"
-#include "federation/cohort.h"
 
 #include <optional>
 
@@ -11,9 +10,11 @@ using federation::ClientRuntime;
 using federation::ClientScore;
 using federation::Reply;
 
-InProcess::InProcess(const federation::Setup& setup, const federation::HeldOut& held_out, federation::Workers& workers,
-                     federation::StateStore& states, privacy::Ledger& ledger)
+InProcess::InProcess(const federation::Setup& setup, const federation::CohortSchedule& cohorts,
+                     const federation::HeldOut& held_out, federation::Workers& workers, federation::StateStore& states,
+                     privacy::Ledger& ledger)
     : setup_(setup),
+      cohorts_(cohorts),
       held_out_(held_out),
       workers_(workers),
       states_(states),
@@ -57,7 +58,7 @@ void InProcess::evaluate(const std::vector<int64_t>& clients, const methods::Bro
 
 void InProcess::count_participations_up_to(int64_t round) {
   for (; counted_ < round; ++counted_) {
-    for (const int64_t client : federation::sample_cohort(setup_.spec(), counted_ + 1)) {
+    for (const int64_t client : cohorts_.cohort(counted_ + 1)) {
       ++taken_part_[static_cast<size_t>(client)];
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "federation/client_runtime.h"
+#include "federation/cohort.h"
 #include "federation/evaluator.h"
 #include "federation/transport.h"
 
@@ -13,8 +14,9 @@ namespace sotto::transport {
 class InProcess : public federation::Transport {
  public:
   // All arguments must outlive it.
-  InProcess(const federation::Setup& setup, const federation::HeldOut& held_out, federation::Workers& workers,
-            federation::StateStore& states, privacy::Ledger& ledger);
+  InProcess(const federation::Setup& setup, const federation::CohortSchedule& cohorts,
+            const federation::HeldOut& held_out, federation::Workers& workers, federation::StateStore& states,
+            privacy::Ledger& ledger);
 
   void exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                 const std::function<void(federation::Reply&&)>& accept) override;
@@ -28,6 +30,7 @@ class InProcess : public federation::Transport {
   void count_participations_up_to(int64_t round);
 
   const federation::Setup& setup_;
+  const federation::CohortSchedule& cohorts_;
   const federation::HeldOut& held_out_;
   federation::Workers& workers_;
   federation::StateStore& states_;

@@ -5,11 +5,12 @@ namespace sotto::transport {
 Simulation::Simulation(const federation::Setup& setup, federation::StateStore& states, privacy::Ledger& ledger,
                        const SimulationOptions& options)
     : setup_(setup),
+      cohorts_(setup_.spec(), options.resume ? options.resume->cohorts : NamedTensors()),
       held_out_(setup_, federation::evaluated_clients(setup_.spec())),
       workers_(federation::make_workers(setup_, options.threads)),
-      transport_(setup_, held_out_, workers_, states, ledger),
+      transport_(setup_, cohorts_, held_out_, workers_, states, ledger),
       evaluator_(setup_, held_out_, workers_, transport_),
-      federation_(setup_, transport_, evaluator_, ledger, options.resume, options.watcher) {
+      federation_(setup_, cohorts_, transport_, evaluator_, ledger, options.resume, options.watcher) {
   states.restore(options.resume ? options.resume->round : 0);
 }
 

@@ -31,6 +31,7 @@ class Simulation {
 
  private:
   const federation::Setup setup_;
+  federation::CohortSchedule cohorts_;
   federation::HeldOut held_out_;
   federation::Workers workers_;
   InProcess transport_;

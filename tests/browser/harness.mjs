@@ -61,7 +61,7 @@ export function writeConfig(folder, name, { root = '', data = '', federation = '
     join(folder, name),
     `${root}\n[data]\nname = "custom"\npath = "${join(folder, 'table.csv')}"\nclients = ${clients}\n${data}\n[model]\nname = "logistic"\n` +
       `[federation]\nlr = 0.5\n${federation}\n[method]\n${method}\n` +
-      (privacy ? '[privacy]\nepsilon = 8.0\ndelta = 1e-5\nadjacency = "add-remove"\n' + budgets : ''),
+      (privacy ? '[privacy]\nepsilon = 8.0\ndelta = 1e-5\nadjacency = "zero-out"\n' + budgets : ''),
   );
 }
 

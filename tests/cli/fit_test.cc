@@ -39,7 +39,7 @@ class Fit : public Program {
   // The curve that the config names is yet to be made.
   static constexpr const char* kMethod = "[method]\nname = \"pac-dp\"\ncurve = \"fitted/curve.json\"\n";
   static constexpr const char* kPrivacy =
-      "[privacy]\nepsilon = 4\ndelta = 1e-3\nadjacency = \"add-remove\"\nbudgets = [1, 2]\n[federation]\nlr = 0.2\n";
+      "[privacy]\nepsilon = 4\ndelta = 1e-3\nadjacency = \"zero-out\"\nbudgets = [1, 2]\n[federation]\nlr = 0.2\n";
 };
 
 TEST_F(Fit, MakesACurveThatTheMethodReads) {

@@ -1,7 +1,12 @@
 #include "federation/cohort.h"
 
+#include "base/error.h"
+
+#include <ATen/ATen.h>
+
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace sotto::federation {
@@ -48,6 +53,54 @@ TEST(Cohort, DependsOnSeedAndRoundAlone) {
   auto other = base;
   other.seed = 2;
   EXPECT_NE(sample_cohort(base, 3), sample_cohort(other, 3));
+}
+
+config::RunSpec amplified(privacy::Generator generator) {
+  config::RunSpec value = spec(1000, 100, methods::CohortSampling::kPoisson);
+  value.rounds = 7;
+  value.privacy.emplace();
+  value.privacy->unit = privacy::Unit::kClient;
+  value.privacy->generator = generator;
+  return value;
+}
+
+TEST(Cohort, WhatAmplifiesCannotBeFoundFromTheConfig) {
+  const config::RunSpec run = amplified(privacy::Generator::kSecure);
+  const CohortSchedule one(run, {}), other(run, {});
+  EXPECT_NE(one.cohort(1), sample_cohort(run, 1));
+  EXPECT_NE(one.cohort(1), other.cohort(1));
+  EXPECT_NE(one.cohort(1), one.cohort(2));
+  EXPECT_EQ(count_participations(run), std::vector<int32_t>(1000, 7)) << "who takes part when is no public fact";
+}
+
+TEST(Cohort, AResumedRunGoesOnWithItsSecretSchedule) {
+  const config::RunSpec run = amplified(privacy::Generator::kSecure);
+  const CohortSchedule begun(run, {});
+  const CohortSchedule resumed(run, begun.state());
+  for (int64_t round = 1; round <= 7; ++round) EXPECT_EQ(begun.cohort(round), resumed.cohort(round));
+  NamedTensors damaged;
+  damaged.push_back({"cohort-key", at::zeros({3}, at::kByte)});
+  EXPECT_THROW(CohortSchedule(run, damaged), UserError);
+}
+
+TEST(Cohort, SecretOnesTakeEachClientWithTheSameProbability) {
+  constexpr int kRounds = 4000;
+  config::RunSpec run = amplified(privacy::Generator::kSecure);
+  run.data.clients = 10;
+  run.federation.cohort = 3;
+  const CohortSchedule schedule(run, {});
+  std::vector<int> count(10, 0);
+  for (int64_t round = 1; round <= kRounds; ++round) {
+    for (const int64_t client : schedule.cohort(round)) ++count[static_cast<size_t>(client)];
+  }
+  for (const int c : count) EXPECT_NEAR(c, kRounds * 0.3, 5 * std::sqrt(kRounds * 0.3 * 0.7));
+}
+
+TEST(Cohort, ReplayedOnesFollowFromTheSeed) {
+  const config::RunSpec run = amplified(privacy::Generator::kReplay);
+  const CohortSchedule schedule(run, {});
+  EXPECT_EQ(schedule.cohort(3), sample_cohort(run, 3));
+  EXPECT_TRUE(schedule.state().empty());
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::string config(const std::string& method, const std::string& options = "", c
 }
 
 std::string budget(double epsilon, const std::string& more = "") {
-  return fmt::format("[privacy]\nepsilon = {}\ndelta = {}\nadjacency = \"add-remove\"\n{}", epsilon, kDelta, more);
+  return fmt::format("[privacy]\nepsilon = {}\ndelta = {}\nadjacency = \"zero-out\"\n{}", epsilon, kDelta, more);
 }
 
 privacy::Guarantee spent(const privacy::Ledger& ledger, const std::string& observer, int64_t client = 0) {

@@ -26,7 +26,7 @@ std::string config(const std::string& method, const std::string& options = "", i
                    const std::string& federation = "") {
   return fmt::format(
       "rounds = {}\n[data]\nclients = {}\n[federation]\nbatch = 20\nlr = 0.2\n{}[privacy]\nepsilon = 2\ndelta = {}\n"
-      "adjacency = \"add-remove\"\n[record]\nuploads = true\n[method]\nname = \"{}\"\n{}",
+      "adjacency = \"zero-out\"\n[record]\nuploads = true\n[method]\nname = \"{}\"\n{}",
       rounds, kClients, federation, kDelta, method, options);
 }
 

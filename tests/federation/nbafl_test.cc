@@ -14,7 +14,7 @@ namespace sotto::federation {
 namespace {
 
 constexpr double kDelta = 1e-3;
-const std::string kTerms = "epsilon = 2\ndelta = 1e-3\nadjacency = \"add-remove\"\n";
+const std::string kTerms = "epsilon = 2\ndelta = 1e-3\nadjacency = \"zero-out\"\n";
 // So slow that an update is nothing beside its noise.
 const std::string kStandstill = "lr = 1e-12\n";
 
@@ -127,7 +127,7 @@ TEST(Nbafl, OneRecordOfManyDecidesAClientsUpdate) {
 }
 
 TEST(Nbafl, TheSoundNoiseIsThatOfTwiceTheBoundUnderEveryAdjacency) {
-  for (const char* adjacency : {"add-remove", "replace"}) {
+  for (const char* adjacency : {"zero-out", "replace"}) {
     const auto setup = small_setup(config(
         "clip = 0.3\n", kStandstill, fmt::format("epsilon = 2\ndelta = 1e-3\nadjacency = \"{}\"\n", adjacency), 40));
     privacy::Ledger ledger;

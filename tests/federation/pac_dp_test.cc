@@ -201,7 +201,7 @@ TEST(PacDp, QuietClientsCanCountMore) {
 }
 
 TEST(AqcStyle, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
-  const std::string generous = "epsilon = 500\nadjacency = \"add-remove\"\n";
+  const std::string generous = "epsilon = 500\nadjacency = \"zero-out\"\n";
   for (const double start : {1e-3, 100.0}) {
     const auto setup = small_setup(config(fmt::format("\"aqc-style\"\nclip = {}", start), generous, "", 2));
     privacy::Ledger ledger;

@@ -17,7 +17,7 @@ std::string config(const std::string& method, const std::string& privacy, const 
       rounds, federation, privacy, method, options);
 }
 
-const std::string kLocal = "epsilon = 5\ndelta = 1e-3\nadjacency = \"add-remove\"\n";
+const std::string kLocal = "epsilon = 5\ndelta = 1e-3\nadjacency = \"zero-out\"\n";
 const std::string kCentral = kLocal + "unit = \"client\"\nobserver = \"clients\"\n";
 
 double proven(const privacy::Ledger& ledger, const std::string& observer, int64_t client) {
@@ -29,7 +29,7 @@ double proven(const privacy::Ledger& ledger, const std::string& observer, int64_
 }
 
 TEST(LdpFedAvg, LearnsAtAGenerousBudgetAndSpendsAlmostAllOfIt) {
-  const auto setup = small_setup(config("ldp-fedavg", "epsilon = 50\ndelta = 1e-3\nadjacency = \"add-remove\"\n"));
+  const auto setup = small_setup(config("ldp-fedavg", "epsilon = 50\ndelta = 1e-3\nadjacency = \"zero-out\"\n"));
   privacy::Ledger ledger;
   const Last result = run(setup, ledger);
   EXPECT_GT(result.rounds.back().evaluation->global_accuracy, 0.85);

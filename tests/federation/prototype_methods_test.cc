@@ -47,7 +47,7 @@ TEST(PrototypeMethods, EverySoundReleaseKeepsItsBudget) {
   std::vector<Settings> all;
   for (const auto& framework : kFrameworks) all.push_back({.framework = framework, .method = plugins.back()});
   for (const char* framework : {"fedproto", "fedplvm"}) {
-    for (const char* adjacency : {"replace", "add-remove", "replace-same-label"}) {
+    for (const char* adjacency : {"replace", "zero-out", "replace-same-label"}) {
       for (const std::string& plugin : plugins) {
         all.push_back({.framework = framework, .method = plugin, .adjacency = adjacency});
       }

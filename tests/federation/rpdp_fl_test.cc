@@ -10,7 +10,7 @@ namespace sotto::federation {
 namespace {
 
 constexpr double kDelta = 1e-3;
-const std::string kTerms = "epsilon = 5\ndelta = 1e-3\nadjacency = \"add-remove\"\n";
+const std::string kTerms = "epsilon = 5\ndelta = 1e-3\nadjacency = \"zero-out\"\n";
 
 std::string config(const std::string& options, const std::string& privacy = kTerms,
                    const std::string& federation = "") {
@@ -45,7 +45,7 @@ double proven_at(const privacy::Channel& planned, double rate) {
 }
 
 TEST(RpdpFl, RatesFollowBudgetsAndEveryRecordKeepsItsOwn) {
-  for (const char* adjacency : {"add-remove", "replace"}) {
+  for (const char* adjacency : {"zero-out", "replace"}) {
     const auto setup = small_setup(config("record_budgets = [0.2, 1, 5]\nrecord_shares = [6, 3, 1]\n",
                                           fmt::format("epsilon = 5\ndelta = 1e-3\nadjacency = \"{}\"\n", adjacency)));
     const auto planned = setup.plan_for(0)[0];
@@ -135,7 +135,7 @@ TEST(RpdpFl, NoiseMayBeSetAndRatesFollow) {
 }
 
 TEST(RpdpFl, LearnsAtAGenerousBudget) {
-  const auto setup = small_setup(config("", "epsilon = 50\ndelta = 1e-3\nadjacency = \"add-remove\"\n"));
+  const auto setup = small_setup(config("", "epsilon = 50\ndelta = 1e-3\nadjacency = \"zero-out\"\n"));
   privacy::Ledger ledger;
   EXPECT_GT(run<Counted>(setup, ledger).rounds.back().evaluation->global_accuracy, 0.85);
 }

@@ -30,7 +30,7 @@ inline data::Records blobs(int64_t count, uint64_t seed) {
 // A [privacy] section under which the named method can run.
 inline std::string privacy_terms(const std::string& method) {
   const bool central = method == "dp-fedavg";
-  return std::string("[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = \"add-remove\"\n") +
+  return std::string("[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = \"zero-out\"\n") +
          (central ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
 }
 

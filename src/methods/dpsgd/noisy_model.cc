@@ -102,14 +102,14 @@ class Client : public TrainerClient {
     if (result.report.diverged) return result;
 
     // As printed, how much noise there is follows from the trained weights: the price is known only now.
-    const double bound = planner_.update_bound(shard.size());
+    const double bound = planner_.update_bound(context.own.records);
     const privacy::GroupwiseGaussian mechanism =
         privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context.own.epsilon));
     const auto clipped_update = [&] {
       return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound), planner_.privacy().neighbours());
     };
     NamedTensors declared;
-    declared.push_back(declared_weight(static_cast<double>(shard.size())));
+    declared.push_back(declared_weight(static_cast<double>(context.own.records)));
     result.report.noise_norm = mechanism.noise_norm();
     result.upload = planner_.channel(mechanism, context.own).release(context.release, clipped_update, declared);
     keep_personal(state);

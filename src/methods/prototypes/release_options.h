@@ -54,7 +54,7 @@ struct ReleaseOptions {
   double split = 0.1;  // r: share of ε for private selections
   double high = 0.1;   // H: scores are cut to [0, H]
   double zeta = 1e-8;
-  double count_share = 0.1;   // adjacency add-remove: what counting costs of 1/z²
+  double count_share = 0.1;   // one-sided adjacencies: what counting costs of 1/z²
   bool centre = false;        // sound: the first release is the mean of all records, which later ones are freed of
   double centre_share = 0.1;  // what that costs of 1/z²
   double encoder_share = 0;   // sound: what noisy training of the encoder costs of 1/z²

@@ -83,6 +83,20 @@ NoiseSource NoiseSource::secure() {
   return source;
 }
 
+Seed NoiseSource::fresh_key() {
+  return system_seed();
+}
+
+NoiseSource NoiseSource::from_key(const Seed& key, std::string_view purpose, uint64_t round) {
+  std::string name = "sotto key 1";
+  for (const std::byte byte : key) name.push_back(static_cast<char>(byte));
+  append(name, round);
+  name += purpose;
+  NoiseSource source(digest(name), false);
+  OPENSSL_cleanse(name.data(), name.size());
+  return source;
+}
+
 NoiseSource NoiseSource::replay(uint64_t seed, std::string_view purpose, uint64_t round, uint64_t client) {
   std::string name = "sotto noise 1";
   append(name, seed);

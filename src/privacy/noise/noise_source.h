@@ -27,6 +27,11 @@ class NoiseSource {
   // `purpose` is a short constant such as "update-noise"; each use of noise has its own.
   static NoiseSource replay(uint64_t seed, std::string_view purpose, uint64_t round, uint64_t client);
 
+  // 32 bytes from the operating system, for secrets that must be drawn from again after a restart.
+  static Seed fresh_key();
+  // What follows from such a key: as secret as the key is kept.
+  static NoiseSource from_key(const Seed& key, std::string_view purpose, uint64_t round);
+
   ~NoiseSource();
   NoiseSource(NoiseSource&&) noexcept;
   NoiseSource& operator=(NoiseSource&&) noexcept;
