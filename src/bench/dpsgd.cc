@@ -63,7 +63,7 @@ Workload workload(const DpsgdOptions& options) {
 // One model with one batch, and the two ways to take a step.
 class Trainee {
  public:
-  Trainee(const Workload& work, int64_t micro_batch) {
+  Trainee(const Workload& work, int64_t slots) {
     RandomStream stream(1, "bench-dpsgd");
     model_ = models::make_model(work.model, work.task, stream);
     model_->train();
@@ -72,7 +72,8 @@ class Trainee {
     shape.insert(shape.end(), work.task.record_shape.begin(), work.task.record_shape.end());
     x_ = at::empty(shape).uniform_(-1.0, 1.0, stream.torch_generator());
     y_ = at::randint(0, work.task.classes, {work.batch}, stream.torch_generator(), at::kLong);
-    clipper_.emplace(*model_, flat_, privacy::ClipOptions{.bound = kClipNorm, .micro_batch = micro_batch});
+    clipper_.emplace(*model_, flat_,
+                     privacy::ClipOptions{.bound = kClipNorm, .slots = slots, .usual_batch = work.batch});
   }
 
   void plain_step() {
@@ -82,10 +83,15 @@ class Trainee {
   }
 
   void private_step() {
-    clipper_->sum(x_, y_);
-    const at::Tensor& gradient = flat_.gradient();
-    privacy::add_gaussian({gradient.data_ptr<float>(), static_cast<size_t>(gradient.numel())},
-                          kNoiseMultiplier * kClipNorm, kClipNorm, noise_);
+    const at::Tensor sum = clipper_->sum(x_, y_).gradient;
+    const auto count = static_cast<size_t>(sum.numel());
+    const double stddev = kNoiseMultiplier * kClipNorm;
+    if (sum.scalar_type() == at::kDouble) {
+      privacy::add_gaussian({sum.data_ptr<double>(), count}, stddev, kClipNorm, noise_);
+      flat_.gradient().copy_(sum);
+    } else {
+      privacy::add_gaussian({sum.data_ptr<float>(), count}, stddev, kClipNorm, noise_);
+    }
     flat_.values().add_(flat_.gradient(), -kLearningRate / static_cast<double>(x_.size(0)));
   }
 
@@ -108,9 +114,9 @@ double milliseconds(int repeats, const Step& step) {
 
 // Bytes of live tensors at the worst moment of a step, without those that were there before the model.
 template <typename Step>
-double peak_megabytes(const Workload& work, int64_t micro_batch, const Step& step) {
+double peak_megabytes(const Workload& work, int64_t slots, const Step& step) {
   TensorMemory memory;
-  Trainee trainee(work, micro_batch);
+  Trainee trainee(work, slots);
   for (int i = 0; i < kWarmUpSteps; ++i) step(trainee);
   memory.start_peak();
   step(trainee);
@@ -122,10 +128,10 @@ double peak_megabytes(const Workload& work, int64_t micro_batch, const Step& ste
 json measure_dpsgd(const DpsgdOptions& options) {
   at::set_num_threads(options.threads);
   const Workload work = workload(options);
-  const double plain_mb = peak_megabytes(work, options.micro_batch, [](Trainee& t) { t.plain_step(); });
-  const double private_mb = peak_megabytes(work, options.micro_batch, [](Trainee& t) { t.private_step(); });
+  const double plain_mb = peak_megabytes(work, options.slots, [](Trainee& t) { t.plain_step(); });
+  const double private_mb = peak_megabytes(work, options.slots, [](Trainee& t) { t.private_step(); });
 
-  Trainee plain(work, options.micro_batch), clipped(work, options.micro_batch);
+  Trainee plain(work, options.slots), clipped(work, options.slots);
   milliseconds(kWarmUpSteps, [&] { plain.plain_step(), clipped.private_step(); });
   const double pair = milliseconds(1, [&] { plain.plain_step(), clipped.private_step(); });
   const int steps = std::max(1, static_cast<int>(100.0 / pair));

@@ -11,7 +11,7 @@ namespace sotto::bench {
 struct DpsgdOptions {
   std::string model = "cnn";  // cnn, mlp, vit or resnet18
   int64_t batch = 0;          // records per step; 0 = 256, 1024, 64 or 32, by model
-  int64_t micro_batch = 0;    // records per pass of a private step; 0 = chosen
+  int64_t slots = 0;          // records per pass of a private step; 0 = chosen
   double seconds = 10.0;      // about how long to measure
   int threads = 1;            // intra-op
 };

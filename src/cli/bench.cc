@@ -65,8 +65,7 @@ void add_dpsgd(Command& parent) {
   command.option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
       .one_of({"cnn", "mlp", "vit", "resnet18"});
   command.option("--batch", options->batch, "Records per step").range(1, 1 << 20);
-  command.option("--micro-batch", options->micro_batch, "Records per pass of a private step; 0 = chosen")
-      .range(0, 1 << 20);
+  command.option("--slots", options->slots, "Records per pass of a private step; 0 = chosen").range(0, 64);
   command.option("--seconds", options->seconds, "About how long to measure").range(0.1, 3600.0);
   command.option("--threads", options->threads, "Intra-op threads; an engine's client has one").range(1, 1024);
   add_measurement(command, "sotto bench dpsgd --model cnn --json",

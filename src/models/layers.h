@@ -164,6 +164,7 @@ class Dropout : public torch::nn::Module {
  public:
   Dropout(double probability, std::shared_ptr<at::Generator> generator);
   at::Tensor forward(const at::Tensor& input);
+  double probability() const { return probability_; }
 
  private:
   double probability_;

@@ -70,7 +70,8 @@ Bounded clip(NamedTensors& values, const std::vector<ClipRule>& rules, Norm norm
       for (size_t i = 0; i < rows.size(); ++i) {
         at::Tensor& value = values[first + i].value;
         const auto shape = whole ? value.sizes().vec() : value.sizes().slice(1).vec();
-        value = scaled_rows(rows[i], factor).sum(0).div_(divisor).reshape(shape);
+        const at::Tensor scaled = scaled_rows(rows[i], factor);
+        value = (whole ? scaled[0] : scaled.sum(0, false, at::kDouble).div_(divisor)).reshape(shape);
         group.coordinates += value.numel();
       }
     }
@@ -145,9 +146,9 @@ Bounded sum_cells(Contribution&& per_record, const CellRule& rule) {
       const at::Tensor factor = clip_factors({some}, rule.parts[g].bound, Norm::kL2);
       sums.index_add_(0, cell.narrow(0, begin, some.size(0)), scaled_rows(some, factor).to(at::kDouble));
     }
-    values[g].value = sums.to(at::kFloat);
+    values[g].value = sums;
   }
-  values.back().value = at::bincount(cell, {}, rule.cells).to(at::kFloat);
+  values.back().value = at::bincount(cell, {}, rule.cells).to(at::kDouble);
   SOTTO_INVARIANT(values.back().value.numel() == rule.cells);
   return Access::bounded(std::move(values), rule.groups(), Norm::kJoint);
 }

@@ -85,7 +85,7 @@ struct ClipRule {
 };
 
 // Per-record vectors (every tensor is [records, …]): each record's vector is scaled to norm ≤ bound in every group,
-// then summed over records and divided by the public constant `divisor`. Δ = bound/divisor, twice that unless
+// then summed over records, in doubles, and divided by the public constant `divisor`. Δ = bound/divisor, twice that unless
 // add-remove. A record with a non-finite entry counts as zero. Unit: record.
 Bounded clip_each(Contribution&& per_record, const std::vector<ClipRule>& rules, double divisor, Adjacency adjacency,
                   Norm norm = Norm::kL2);

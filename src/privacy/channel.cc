@@ -134,7 +134,9 @@ Release Channel::release_clear(const ReleaseContext& context, const std::functio
 Trusted<Bounded> Channel::hand_over(const ReleaseContext& context, const std::function<Bounded()>& compute) const {
   SOTTO_INVARIANT(terms_.mechanism == kTrustedMechanism);
   Receipt receipt = pay(context);
-  return Access::trusted(compute(), std::move(receipt));
+  Bounded bounded = compute();
+  for (NamedTensor& value : Access::values(bounded)) value.value = value.value.to(at::kFloat);
+  return Access::trusted(std::move(bounded), std::move(receipt));
 }
 
 }  // namespace sotto::privacy

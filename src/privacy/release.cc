@@ -43,8 +43,9 @@ TrustedServer TrustedServer::declared_by(const std::optional<PrivacyTerms>& term
   return {};
 }
 
-BoundedSum::BoundedSum(const NamedTensors& like, std::vector<Group> groups)
-    : sum_(clone(like)), groups_(std::move(groups)) {}
+BoundedSum::BoundedSum(const NamedTensors& like, std::vector<Group> groups) : groups_(std::move(groups)) {
+  for (const auto& [name, value] : like) sum_.push_back({name, at::zeros(value.sizes(), at::kDouble)});
+}
 
 void BoundedSum::add(const Trusted<Bounded>& value) {
   SOTTO_INVARIANT(value.value().groups() == groups_ && value.value().norm() == Norm::kL2);

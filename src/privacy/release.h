@@ -128,7 +128,7 @@ class TrustedServer {
 
 inline constexpr const char* kTrustedReason = "the server is trusted with bounded values without noise";
 
-// The sum of what clients handed over in a round; zeros if nobody did. One client more, less or other moves it by as
+// The sum, in doubles, of what clients handed over in a round; zeros if nobody did. One client more, less or other moves it by as
 // much as that client's own value may move.
 class BoundedSum {
  public:

@@ -42,7 +42,7 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
     section.fail("budget_shares", fmt::format("has {} numbers for {} budgets; give one share per budget",
                                               o.budget_shares.size(), o.budgets.size()));
   }
-  o.records = section.integer("records", o.records, settings::at_least(1));
+  o.records = section.integer("records", o.records, settings::at_least(0));
   const bool secret_size = o.adjacency == Adjacency::kAddRemove && o.unit == Unit::kRecord;
   if (secret_size && o.records == 0) {
     section.fail("adjacency",

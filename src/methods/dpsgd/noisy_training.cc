@@ -160,7 +160,7 @@ class Client : public TrainerClient {
         federation_(context.spec.federation),
         planner_(context, std::move(member), trainer_.flat().gradient().numel()),
         descent_(trainer_.model(), trainer_.flat()) {
-    require_no_batch_statistics(trainer_.model());
+    require_separate_records(trainer_.model());
     if (planner_.options().layers) layers_.emplace(context, *planner_.options().layers, trainer_);
   }
 
@@ -199,7 +199,7 @@ class Client : public TrainerClient {
 
 ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const Member& member) {
   const auto model = initial_model(context);
-  require_no_batch_statistics(*model);
+  require_separate_records(*model);
   const models::FlatParameters flat(*model);
   const int64_t coordinates = flat.gradient().numel();
   RoundPlan first = Planner(context, member, coordinates).plan(client, 1, 0);

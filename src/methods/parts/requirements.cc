@@ -28,4 +28,16 @@ void require_no_batch_statistics(const models::Model& model) {
   }
 }
 
+void require_separate_records(const models::Model& model) {
+  require_no_batch_statistics(model);
+  for (const auto& module : model.modules()) {
+    const auto* dropout = dynamic_cast<const models::Dropout*>(module.get());
+    if (dropout != nullptr && dropout->probability() > 0) {
+      fail_user(
+          "model.dropout: its masks follow the order of records, so that one record less changes everybody's; with "
+          "noise on each record's gradient set it to 0");
+    }
+  }
+}
+
 }  // namespace sotto::methods

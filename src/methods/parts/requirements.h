@@ -11,5 +11,7 @@ const privacy::PrivacyTerms& require_privacy(const RunSettings& spec, privacy::U
 
 // A model that keeps statistics of its batches (BatchNorm in training) would leak them: a UserError with a hint.
 void require_no_batch_statistics(const models::Model& model);
+// The same, and no dropout: what is computed for a record must not depend on which others are there.
+void require_separate_records(const models::Model& model);
 
 }  // namespace sotto::methods

@@ -42,7 +42,7 @@ class TrustingPromptClient : public PromptClient {
 
   // One prompt: nothing happens here that needs noise, and the prompt stays where it is.
   void gather(Round& round, std::vector<at::Tensor>& for_server) {
-    const int64_t records = round.context.own.records, batch = context().spec.federation.batch;
+    const int64_t records = round.shard.size(), batch = context().spec.federation.batch;
     for (int64_t begin = 0; begin < records; begin += batch) {
       local_rows(at::arange(begin, std::min(records, begin + batch), at::kLong), round, for_server);
     }

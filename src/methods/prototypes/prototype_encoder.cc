@@ -73,7 +73,7 @@ NoisyEncoder::NoisyEncoder(const PublicContext& context, const PrototypeModelOpt
     : trainer(context, std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
       descent(trainer.model(), trainer.flat()),
       initial(clone(trainer.shared())) {
-  require_no_batch_statistics(trainer.model());
+  require_separate_records(trainer.model());
 }
 
 privacy::DescentPlan encoder_plan(const RunSettings& spec, const PrototypeOptions& options, const ReleasePrices& prices,

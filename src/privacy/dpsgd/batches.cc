@@ -40,7 +40,7 @@ std::vector<at::Tensor> Batches::next_epoch() {
     return batches;
   }
   if (is_one_sided(plan_.neighbours.adjacency)) {
-    return scattered_epoch(records_, batches_per_epoch(plan_), order_);
+    return scattered_epoch(records_, batches_per_epoch(plan_), secret_);
   }
   return sliced_epoch(records_, plan_.batch, order_);
 }

@@ -13,7 +13,7 @@ constexpr double kMargin = 1e-6;
 Chunk::Chunk(int64_t examples, size_t groups)
     : examples_(examples), squares_(groups, std::vector<double>(static_cast<size_t>(examples), 0.0)) {}
 
-void Chunk::clip(std::span<const double> bounds, bool joint) {
+void Chunk::clip(std::span<const double> bounds, bool joint, int64_t present) {
   std::vector<float*> factors;
   for (size_t group = 0; group < squares_.size(); ++group) {
     factors_.push_back(at::empty({examples_}, at::kFloat));
@@ -30,11 +30,11 @@ void Chunk::clip(std::span<const double> bounds, bool joint) {
     finite = finite && std::isfinite(relative);
     for (size_t group = 0; group < squares_.size(); ++group) {
       const float factor = joint ? clip_factor(relative, 1.0) : clip_factor(squares_[group][example], bounds[group]);
-      factors[group][i] = finite ? factor : 0.0f;
+      factors[group][i] = finite && i < present ? factor : 0.0f;
       scaled = scaled || factors[group][i] < 1.0f;
     }
     if (!finite) non_finite_.push_back(i);
-    if (finite && scaled) ++clipped_;
+    if (finite && scaled && i < present) ++clipped_;
   }
 }
 

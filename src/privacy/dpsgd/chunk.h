@@ -24,14 +24,14 @@ class Chunk {
   // [examples] squared norms of what was measured so far of a group.
   double* squares(size_t group) { return squares_[group].data(); }
 
-  // Computes the factors. Examples with a square that is not finite get 0 in every group. `joint`: one factor for all
-  // groups, such that Σ (norm_g/bound_g)² ≤ 1.
-  void clip(std::span<const double> bounds, bool joint);
+  // Computes the factors. Examples with a square that is not finite get 0 in every group, and so do all from `present`
+  // on: they are blanks. `joint`: one factor for all groups, such that Σ (norm_g/bound_g)² ≤ 1.
+  void clip(std::span<const double> bounds, bool joint, int64_t present);
 
   // Valid after clip().
   const at::Tensor& factors(size_t group) const { return factors_[group]; }  // float [examples]
   const std::vector<int64_t>& non_finite() const { return non_finite_; }
-  int64_t clipped() const { return clipped_; }
+  int64_t clipped() const { return clipped_; }  // examples that are present
 
  private:
   int64_t examples_;

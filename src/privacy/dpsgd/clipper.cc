@@ -1,6 +1,8 @@
 #include "privacy/dpsgd/clipper.h"
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
 #include "models/layers.h"
 #include "privacy/dpsgd/chunk_pass.h"
 #include "privacy/dpsgd/parameters.h"
@@ -19,12 +21,20 @@ namespace {
 constexpr double kShareOfActivations = 0.5;
 // A clipped pass may hold this much more than a plain one of the whole batch.
 constexpr double kMemoryRatio = 1.15;
+// Random batches: the last pass is half empty on average, a quarter of the batch keeps that at an eighth.
+constexpr int64_t kPassesOfRandomBatch = 4;
+constexpr int64_t kFewestSlotsOfRandomBatch = 16;
 
-int64_t suggested_micro_batch(const RehearsalPass& rehearsal, int64_t batch) {
+int64_t suggested_slots(const RehearsalPass& rehearsal, const ClipOptions& options) {
+  const int64_t batch = std::max<int64_t>(options.usual_batch, 1);
   const double plain = static_cast<double>(rehearsal.activation_floats()) / kShareOfActivations;
   const double clipped = plain + static_cast<double>(rehearsal.kept_floats());
   const auto fitting = static_cast<int64_t>(static_cast<double>(batch) * kMemoryRatio * plain / clipped);
-  const int64_t passes = (batch + std::max<int64_t>(fitting, 1) - 1) / std::max<int64_t>(fitting, 1);
+  const int64_t most = std::clamp<int64_t>(fitting, 1, kMostSlots);
+  if (options.batches_vary) {
+    return std::min(most, std::max(kFewestSlotsOfRandomBatch, batch / kPassesOfRandomBatch));
+  }
+  const int64_t passes = (batch + most - 1) / most;
   return (batch + passes - 1) / passes;
 }
 
@@ -69,14 +79,15 @@ at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
 
 class PerExampleClipper::Impl {
  public:
-  Impl(models::Model& model, const models::FlatParameters& flat, const ClipOptions& options)
+  Impl(models::Model& model, const models::FlatParameters& flat, ClipOptions options)
       : model_(model),
         gradient_(options.shared_only ? flat.shared_gradient() : flat.gradient()),
-        micro_batch_(options.micro_batch),
-        joint_(options.joint),
-        bounds_(clip_bounds(options)),
-        layers_(clipped_layers(model, clipped_parameters(model, flat, options))) {
-    if (micro_batch_ < 0) fail_user("clipping: micro_batch must not be negative, it is {}", micro_batch_);
+        options_(std::move(options)),
+        bounds_(clip_bounds(options_)),
+        layers_(clipped_layers(model, clipped_parameters(model, flat, options_))) {
+    if (options_.slots < 0 || options_.slots > kMostSlots) {
+      fail_user("clipping: a pass has 1 to {} slots, not {}; 0 leaves the choice to Sotto", kMostSlots, options_.slots);
+    }
   }
 
   void set_bounds(const std::vector<double>& bounds) {
@@ -86,17 +97,26 @@ class PerExampleClipper::Impl {
   }
 
   models::Model& model() { return model_; }
+  int64_t slots() const { return slots_; }
 
-  ClippedSum sum(const Losses& losses, int64_t batch) {
-    refuse_batch_statistics();
+  ClippedSum sum(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
+    refuse_what_mixes_examples();
     gradient_.zero_();
+    const int64_t batch = x.size(0);
     ClippedSum total;
+    total.gradient = gradient_;
     total.norms = at::zeros({static_cast<int64_t>(bounds_.size()), batch}, at::kDouble);
     if (batch == 0) return total;
     try {
-      const int64_t step = chunk_size(losses, batch);
-      for (int64_t first = 0; first < batch; first += step)
-        add_chunk(losses, first, std::min(step, batch - first), total);
+      if (slots_ == 0) choose_slots(x, y, losses);
+      if (batch > slots_) total.gradient = emptied_total();
+      for (int64_t first = 0; first < batch; first += slots_) {
+        const int64_t count = std::min(slots_, batch - first);
+        gradient_.zero_();
+        add_pass(filled(x, first, count, blanks_.x), filled(y, first, count, blanks_.y), first, count, losses, total);
+        if (batch > slots_) total_.add_(gradient_);
+      }
+      if (batch > slots_) gradient_.copy_(total_);
     } catch (...) {
       gradient_.zero_();
       throw;
@@ -105,8 +125,12 @@ class PerExampleClipper::Impl {
   }
 
  private:
-  void refuse_batch_statistics() const {
+  void refuse_what_mixes_examples() const {
     for (const auto& module : model_.named_modules("", false)) {
+      const auto* dropout = dynamic_cast<const models::Dropout*>(module.value().get());
+      if (dropout != nullptr && dropout->is_training() && dropout->probability() > 0)
+        fail_user("per-example clipping: the masks of dropout '{}' follow the order of examples; set model.dropout = 0",
+                  module.key());
       const auto* norm = dynamic_cast<const models::BatchNorm2d*>(module.value().get());
       if (norm != nullptr && norm->uses_batch_statistics())
         fail_user(
@@ -117,73 +141,120 @@ class PerExampleClipper::Impl {
     }
   }
 
-  // Also checks, once, that layers keep examples apart; with a single example there is nothing to mix.
-  int64_t chunk_size(const Losses& losses, int64_t batch) {
-    if (batch == 1) return 1;
-    if (!rehearsal_) {
+  // Also checks that layers keep examples apart.
+  void choose_slots(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
+    {
       const at::NoGradGuard no_grad;
       RehearsalPass rehearsal(layers_);
       const models::ObserveLayers observation(rehearsal);
-      losses(0, 1);
+      losses(x.narrow(0, 0, 1), y.narrow(0, 0, 1));
       rehearsal_.emplace(rehearsal);
     }
-    return micro_batch_ > 0 ? std::min(micro_batch_, batch) : suggested_micro_batch(*rehearsal_, batch);
+    const int64_t wanted = options_.slots > 0 ? options_.slots : suggested_slots(*rehearsal_, options_);
+    slots_ = wanted == 1 || slots_are_alike(x, y, wanted, losses) ? wanted : 1;
+    if (slots_ != wanted) {
+      warn(
+          "per-example clipping: the kernels of this machine treat rows of a batch differently; records are taken one "
+          "at a time, which is slower");
+    }
   }
 
-  void add_chunk(const Losses& losses, int64_t first, int64_t count, ClippedSum& total) {
-    Chunk chunk(count, bounds_.size());
-    ChunkPass pass(layers_, rehearsal_ ? &*rehearsal_ : nullptr, chunk);
+  // Of a made-up example: nothing here depends on the records.
+  bool slots_are_alike(const at::Tensor& x, const at::Tensor& y, int64_t slots, const Losses& losses) {
+    at::Tensor example = at::zeros_like(x.narrow(0, 0, 1));
+    if (example.is_floating_point()) example.normal_(0, 1, RandomStream(1, "slots").torch_generator());
+    const at::Tensor label = at::zeros_like(y.narrow(0, 0, 1));
+    Chunk chunk(slots, bounds_.size());
+    ChunkPass pass(layers_, &*rehearsal_, chunk);
+    measure(example.repeat_interleave(slots, 0), label.repeat_interleave(slots, 0), losses, pass, slots);
+    for (size_t group = 0; group < bounds_.size(); ++group) {
+      const double* squares = chunk.squares(group);
+      if (std::isfinite(squares[0]) &&
+          !std::all_of(squares, squares + slots, [&](double s) { return s == squares[0]; }))
+        return false;
+    }
+    return true;
+  }
+
+  at::Tensor measure(const at::Tensor& x, const at::Tensor& y, const Losses& losses, ChunkPass& pass,
+                     int64_t slots) const {
     const at::AutoGradMode with_graph(true);
     at::Tensor values;
     {
       const models::ObserveLayers observation(pass);
-      values = losses(first, count);
+      values = losses(x, y);
     }
-    if (values.dim() != 1 || values.size(0) != count)
+    if (values.dim() != 1 || values.size(0) != slots)
       fail_user("per-example clipping: the loss must have one value per example");
     pass.measure(values);
+    return values;
+  }
 
+  // The rows [first, first + count), and zeros in the slots that are left.
+  at::Tensor filled(const at::Tensor& rows, int64_t first, int64_t count, at::Tensor& buffer) const {
+    const at::Tensor own = rows.narrow(0, first, count);
+    if (count == slots_) return own;
+    std::vector<int64_t> shape = rows.sizes().vec();
+    shape[0] = slots_;
+    if (!buffer.defined() || buffer.sizes() != shape) buffer = at::empty(shape, rows.options());
+    buffer.narrow(0, 0, count).copy_(own);
+    buffer.narrow(0, count, slots_ - count).zero_();
+    return buffer;
+  }
+
+  void add_pass(const at::Tensor& x, const at::Tensor& y, int64_t first, int64_t count, const Losses& losses,
+                ClippedSum& total) {
+    Chunk chunk(slots_, bounds_.size());
+    ChunkPass pass(layers_, &*rehearsal_, chunk);
+    const at::Tensor values = measure(x, y, losses, pass, slots_).narrow(0, 0, count);
     const at::NoGradGuard no_grad;
-    chunk.clip(bounds_, joint_);
+    chunk.clip(bounds_, options_.joint, count);
     pass.add_weighted();
-    record(chunk, first, total);
+    total.clipped += chunk.clipped();
+    for (const int64_t i : chunk.non_finite()) total.non_finite += i < count ? 1 : 0;
+    for (size_t group = 0; group < bounds_.size(); ++group) {
+      double* norms = total.norms.data_ptr<double>() + static_cast<int64_t>(group) * total.norms.size(1) + first;
+      for (int64_t i = 0; i < count; ++i) norms[i] = std::sqrt(chunk.squares(group)[i]);
+    }
     total.loss += at::where(at::isfinite(values), values, at::zeros({})).sum(at::kDouble).item<double>();
   }
 
-  void record(Chunk& chunk, int64_t first, ClippedSum& total) const {
-    total.clipped += chunk.clipped();
-    total.non_finite += static_cast<int64_t>(chunk.non_finite().size());
-    for (size_t group = 0; group < bounds_.size(); ++group) {
-      double* norms = total.norms.data_ptr<double>() + static_cast<int64_t>(group) * total.norms.size(1) + first;
-      for (int64_t i = 0; i < chunk.examples(); ++i) norms[i] = std::sqrt(chunk.squares(group)[i]);
-    }
+  const at::Tensor& emptied_total() {
+    if (!total_.defined()) total_ = at::empty(gradient_.sizes(), at::kDouble);
+    return total_.zero_();
   }
 
   models::Model& model_;
   at::Tensor gradient_;
-  int64_t micro_batch_;
-  bool joint_;
+  ClipOptions options_;
   std::vector<double> bounds_;
   ClippedLayers layers_;
   std::optional<RehearsalPass> rehearsal_;
+  int64_t slots_ = 0;  // 0: not chosen yet
+  at::Tensor total_;   // of several passes
+  struct {
+    at::Tensor x, y;
+  } blanks_;
 };
 
 PerExampleClipper::PerExampleClipper(models::Model& model, const models::FlatParameters& flat, ClipOptions options)
-    : impl_(std::make_unique<Impl>(model, flat, options)) {}
+    : impl_(std::make_unique<Impl>(model, flat, std::move(options))) {}
 PerExampleClipper::~PerExampleClipper() = default;
 PerExampleClipper::PerExampleClipper(PerExampleClipper&&) noexcept = default;
 PerExampleClipper& PerExampleClipper::operator=(PerExampleClipper&&) noexcept = default;
 
 ClippedSum PerExampleClipper::sum(const at::Tensor& x, const at::Tensor& y, const PerExampleLoss& loss) {
-  return sum(
-      [&](int64_t first, int64_t count) {
-        return loss(impl_->model().logits(x.narrow(0, first, count)), y.narrow(0, first, count));
-      },
-      x.size(0));
+  return impl_->sum(x, y, [&](const at::Tensor& some, const at::Tensor& labels) {
+    return loss(impl_->model().logits(some), labels);
+  });
 }
 
-ClippedSum PerExampleClipper::sum(const Losses& losses, int64_t batch) {
-  return impl_->sum(losses, batch);
+ClippedSum PerExampleClipper::sum_losses(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
+  return impl_->sum(x, y, losses);
+}
+
+int64_t PerExampleClipper::slots() const {
+  return impl_->slots();
 }
 
 void PerExampleClipper::set_bounds(const std::vector<double>& bounds) {

@@ -10,8 +10,13 @@
 // rounded floats at a time (13·2⁻²⁴ on the square), Gram forms in double precision and from above (gram.h); the factor
 // is c_i = min(1, C / (n_i (1 + 1e-6))), rounded towards zero to a float; multiplying by it in floats errs by at most
 // 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C. (Squares below 1e-38 may be lost, which is why bounds below 1e-9
-// are refused.) What remains is the rounding of the sum itself, Σ_i c_i h_i in floats: it is not any example's, and is
-// at most B·2⁻²³·Σ_i|c_i h_i| per entry; a release that quantises its value to a grid charges for it there.
+// are refused.) What remains is the rounding of the sum itself, Σ_i c_i h_i: floats within a pass of at most kMostSlots
+// examples, doubles between passes. It is not any example's; a release charges for it (mechanisms/gaussian.cc).
+//
+// h_i depends on example i alone, to the last bit. Kernels may add up in an order that follows from the shape of what
+// they are given, so every pass has the same number of slots, and slots without an example hold a blank that counts for
+// nothing. That no slot is computed in another way than the next is checked once, with one example in all of them; on a
+// machine where it is not so, passes have one slot.
 //
 // Contract with the model: every trainable parameter is used inside a models::Layer whose input and output have the
 // examples along their first dimension, and the loss of an example depends on no other example. What can be checked of
@@ -44,11 +49,17 @@ struct ClipOptions {
   bool joint = false;                      // one factor for all groups: Σ (norm_g/bound_g)² ≤ 1 for every example
   bool shared_only = false;                // leave personal parameters and their gradients alone
   std::vector<std::string> left_out = {};  // parameters, by name, that are not clipped: their gradients are zero
-  int64_t micro_batch = 0;  // examples per pass; 0 = chosen by suggested_micro_batch. Bounds memory, not results.
+  int64_t slots = 0;          // examples per pass, at most kMostSlots; 0 = chosen for batches of `usual_batch`
+  int64_t usual_batch = 256;  // public: what a batch may be expected to hold
+  bool batches_vary = false;  // batches are random, so that passes are better short
 };
+
+// Of one pass: so few that rounding of their sum in floats is covered by the margin of a release.
+inline constexpr int64_t kMostSlots = 64;
 
 // All of it is private, the numbers of examples too.
 struct ClippedSum {
+  at::Tensor gradient;     // the sum: flat.gradient() itself, or doubles if there was more than one pass
   at::Tensor norms;        // [groups, B], double, before clipping; not finite where a gradient was not
   int64_t clipped = 0;     // examples scaled down in some group
   int64_t non_finite = 0;  // examples left out because their gradient was not finite
@@ -72,11 +83,12 @@ class PerExampleClipper {
   // requires_grad stay as they are. After an exception the gradient is zero. An empty batch gives zero.
   ClippedSum sum(const at::Tensor& x, const at::Tensor& y, const PerExampleLoss& loss = cross_entropy);
 
-  // The same for any losses: `losses(first, count)` computes those of examples [first, first + count) through the
-  // model's layers, and is called for consecutive ranges; before the first sum also once for one example, without
-  // gradients, to see that the layers keep examples apart.
-  using Losses = std::function<at::Tensor(int64_t first, int64_t count)>;
-  ClippedSum sum(const Losses& losses, int64_t batch);
+  // The same for any losses: `losses(x, y)` computes those of some examples through the model's layers. Before the
+  // first sum it is also called to see that layers keep examples apart and treat all slots alike.
+  using Losses = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y)>;
+  ClippedSum sum_losses(const at::Tensor& x, const at::Tensor& y, const Losses& losses);
+  // Of every pass; known after the first sum.
+  int64_t slots() const;
 
   // One bound per group, from the next sum on.
   void set_bounds(const std::vector<double>& bounds);

@@ -66,7 +66,7 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
   std::vector<Group> groups = {{kGradient, 1, flat_.gradient().numel(), sum_sensitivity(clip, adjacency)}};
   std::vector<double> weights = {1.0};
   if (plan.quantile) {
-    groups.push_back(norm_group(*plan.quantile, adjacency));
+    groups.push_back(norm_group(*plan.quantile, adjacency, plan.sampling == Sampling::kPoisson));
     const double share = below_weight(*plan.quantile, plan.noise_multiplier, plan.expected_batch());
     weights = {1.0 - share, share};
   }
@@ -90,7 +90,10 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
   const bool together = plan.bounds_layers_together();
   if (clipper_ && chosen == clipped_ && together == clipped_together_) return;
-  ClipOptions options{.bound = plan.clip, .joint = together};
+  ClipOptions options{.bound = plan.clip,
+                      .joint = together,
+                      .usual_batch = static_cast<int64_t>(std::ceil(plan.expected_batch())),
+                      .batches_vary = plan.sampling == Sampling::kPoisson || is_one_sided(plan.neighbours.adjacency)};
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
@@ -111,12 +114,16 @@ void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {
   clipper_->set_bounds(bounds);
 }
 
-NamedTensors NoisyDescent::gradients(const DescentPlan& plan) const {
+NamedTensors NoisyDescent::gradients(const DescentPlan& plan, const at::Tensor& sum) const {
   NamedTensors values;
-  if (plan.layers.empty()) values.push_back({kGradient, flat_.gradient()});
+  if (plan.layers.empty()) values.push_back({kGradient, sum});
+  const int64_t begin = flat_.gradient().storage_offset();
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     if (!plan.layers[i].chosen()) continue;
-    for (const auto& [name, parameter] : layers_[i].parameters) values.push_back({name, parameter.grad()});
+    for (const auto& [name, parameter] : layers_[i].parameters) {
+      const at::Tensor own = parameter.grad();
+      values.push_back({name, sum.narrow(0, own.storage_offset() - begin, own.numel())});
+    }
   }
   return values;
 }
@@ -152,7 +159,6 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
   Batches batches(plan, indices, receipt, context);
   NoiseSource noise = context.noise_source(receipt, "noise");
   prepare_clipper(plan);
-  const NamedTensors noised = gradients(plan);
   double clip = plan.clip;
   std::optional<NamedTensor> known;
   if (plan.quantile) known = first_statistic(*plan.quantile, clip);
@@ -163,17 +169,18 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
     for (const at::Tensor& positions : batches.next_epoch()) {
       const int64_t count = positions.size(0);
       set_bounds(plan, clip);
-      NamedTensors values = noised;
-      at::Tensor norms = at::empty({0});
+      at::Tensor norms = at::empty({0}), clipped = flat_.gradient();
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
         const ClippedSum sum = clipper_->sum(batch_.x, batch_.y);
+        clipped = sum.gradient;
         norms = sum.norms;
         loss += sum.loss;
         samples += count;
       } else {
         flat_.zero_gradient();
       }
+      NamedTensors values = gradients(plan, clipped);
       const GroupwiseGaussian gaussian = mechanism(plan, clip);
       if (plan.quantile) {
         values.push_back({gaussian.groups().back().name, norm_statistic(*plan.quantile, norms, clip)});
@@ -181,6 +188,7 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
       Bounded bounded =
           Access::bounded(values, gaussian.groups(), plan.bounds_layers_together() ? Norm::kJoint : Norm::kL2);
       gaussian.perturb(bounded, noise);
+      if (!clipped.is_same(flat_.gradient())) flat_.gradient().copy_(clipped);
       flat_.gradient().div_(plan.expected_batch());
       update();
       if (by_steps) clip = next_bound(*plan.quantile, clip, values.back().value, plan.expected_batch());

@@ -102,7 +102,7 @@ class NoisyDescent {
   void prepare_clipper(const DescentPlan& plan);
   void set_bounds(const DescentPlan& plan, double clip);
   // Those of trained layers, or the whole gradient.
-  NamedTensors gradients(const DescentPlan& plan) const;
+  NamedTensors gradients(const DescentPlan& plan, const at::Tensor& sum) const;
   NamedTensors released(const DescentPlan& plan) const;
 
   models::Model& model_;

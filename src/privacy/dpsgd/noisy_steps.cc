@@ -25,7 +25,9 @@ Release NoisySteps::run(const Channel& channel, const at::Tensor& indices, const
     for (const at::Tensor& positions : batches.next_epoch()) {
       Bounded bounded = gradient(positions);
       mechanism_.perturb(bounded, noise);
-      update(Access::values(bounded));
+      NamedTensors& noisy = Access::values(bounded);
+      for (NamedTensor& value : noisy) value.value = value.value.to(at::kFloat);
+      update(noisy);
     }
   }
   NamedTensors values = result();

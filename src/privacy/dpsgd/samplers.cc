@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sotto::privacy {
 namespace {
@@ -18,6 +19,14 @@ void check_records(int64_t records) {
   if (records < 0) fail_user("sampling: the number of records must not be negative, it is {}", records);
 }
 
+// Fisher and Yates.
+at::Tensor in_random_order(std::vector<int64_t> positions, NoiseSource& secret) {
+  for (size_t left = positions.size(); left > 1; --left) {
+    std::swap(positions[left - 1], positions[uniform_below(left, secret)]);
+  }
+  return as_tensor(positions);
+}
+
 void check_rate(double rate) {
   if (!(rate > 0.0 && rate <= 1.0)) fail_user("sampling: a rate must be above 0 and at most 1, not {}", rate);
 }
@@ -27,7 +36,7 @@ void check_rate(double rate) {
 at::Tensor poisson_batch(int64_t records, double rate, NoiseSource& secret) {
   check_records(records);
   check_rate(rate);
-  return as_tensor(poisson_sample(records, rate, secret));
+  return in_random_order(poisson_sample(records, rate, secret), secret);
 }
 
 at::Tensor poisson_batch(const std::vector<double>& rates, NoiseSource& secret) {
@@ -36,7 +45,7 @@ at::Tensor poisson_batch(const std::vector<double>& rates, NoiseSource& secret) 
     check_rate(rates[i]);
     if (bernoulli(rates[i], secret)) chosen.push_back(static_cast<int64_t>(i));
   }
-  return as_tensor(chosen);
+  return in_random_order(std::move(chosen), secret);
 }
 
 std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream) {
@@ -49,18 +58,13 @@ std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStrea
   return batches;
 }
 
-std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, RandomStream& stream) {
+std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, NoiseSource& secret) {
   check_records(records);
   if (batches < 1) fail_user("sampling: an epoch must have at least one batch, not {}", batches);
-  // One draw per record whatever its value. That it is uniform only to 2⁻⁵³ costs no privacy: any assignment that does
-  // not look at the records is as good.
   std::vector<std::vector<int64_t>> members(static_cast<size_t>(batches));
-  for (int64_t i = 0; i < records; ++i) {
-    const auto drawn = static_cast<size_t>(stream.uniform() * static_cast<double>(batches));
-    members[std::min(drawn, members.size() - 1)].push_back(i);
-  }
+  for (int64_t i = 0; i < records; ++i) members[uniform_below(members.size(), secret)].push_back(i);
   std::vector<at::Tensor> found;
-  for (const auto& batch : members) found.push_back(as_tensor(batch));
+  for (auto& batch : members) found.push_back(in_random_order(std::move(batch), secret));
   return found;
 }
 

@@ -1,6 +1,7 @@
 // Which records a step sees. The accountant's claims hold for these samplers and no others.
 //
-// All take the public constants a privacy claim is about; batches are int64 positions into a client's records.
+// All take the public constants a privacy claim is about; batches are int64 positions into a client's records, each batch
+// in random order: a record more or less then moves one other record at most (docs/proofs/noisy-descent.md).
 #pragma once
 
 #include "base/random.h"
@@ -23,9 +24,9 @@ at::Tensor poisson_batch(const std::vector<double>& rates, NoiseSource& secret);
 // into slices of `batch`; the last may be shorter. Parallel composition: a record is in one batch.
 std::vector<at::Tensor> sliced_epoch(int64_t records, int64_t batch, RandomStream& stream);
 
-// One epoch of disjoint batches under `add-remove`: every record draws one of `batches` independently, so that one
-// record more or less leaves the others where they are. `batches` must be a declared constant, not computed from the
-// private number of records. Batches may be empty.
-std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, RandomStream& stream);
+// One epoch of random allocation: every record draws one of `batches` independently, so that one record more or less
+// leaves the others where they are. `batches` must be a declared constant, not computed from a private number of
+// records. Batches may be empty. Amplified, so the draws come from where the noise comes from.
+std::vector<at::Tensor> scattered_epoch(int64_t records, int64_t batches, NoiseSource& secret);
 
 }  // namespace sotto::privacy

@@ -14,10 +14,13 @@
 namespace sotto::privacy {
 namespace {
 
-// Sums of n floats of norm ≤ n·Δ are off by less than n²·2⁻²⁴·Δ.
+// Sums in floats of n ≤ 64 vectors of norm ≤ Δ are off by less than n²·2⁻²⁴·Δ; one change touches two such sums, in two
+// worlds: 4·64²·2⁻²⁴ (docs/proofs/noisy-descent.md). Everything else is summed in doubles.
 constexpr double kRounding = 1.0 + 0x1p-10;
-// The most that gaussian_grid adds, and a little for the rounding of these very products.
-constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
+// Twice the most that gaussian_grid adds, and a little for the rounding of these very products. Once is enough where
+// nothing is sampled; a sampled record's own share of a sum must be within half of what is charged for two of them.
+constexpr double kGridShare = 1.0 + 0x1p-9 * (1.0 + 0x1p-5);
+constexpr size_t kTwiceTheGrid = 4;  // the grid's share grows with the root of the number of values
 
 void check_multiplier(double noise_multiplier) {
   if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {
@@ -92,7 +95,7 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
       const double sensitivity = group.sensitivity * kRounding;
       noise.grid = gaussian_grid(stddevs[g], sensitivity, count);
       noise.stddev = noise.grid.noise_scale();
-      noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, count);
+      noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, kTwiceTheGrid * count);
     }
     if (is_noised(group) && noise.stddev == 0) {
       noise.sensitivity = group.sensitivity;
@@ -178,8 +181,13 @@ void GroupwiseGaussian::perturb(Bounded& bounded, NoiseSource& source) const {
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (int64_t i = 0; i < groups_[g].tensors; ++i, ++next) {
       if (noises_[g].stddev == 0) continue;
-      change_floats(values[next].value,
-                    [&](std::span<float> floats) { add_gaussian(floats, noises_[g].grid, source); });
+      at::Tensor& value = values[next].value;
+      const auto add = [&](auto numbers) { add_gaussian(numbers, noises_[g].grid, source); };
+      if (value.scalar_type() == at::kDouble) {
+        change_doubles(value, [&](std::span<double> numbers) { add(numbers); });
+      } else {
+        change_floats(value, [&](std::span<float> numbers) { add(numbers); });
+      }
     }
   }
 }
@@ -192,7 +200,9 @@ bool GroupwiseGaussian::is_paid_by(const Receipt& receipt) const {
 Release GroupwiseGaussian::randomise(Bounded&& bounded, Receipt receipt, NoiseSource& source) const {
   SOTTO_INVARIANT(is_paid_by(receipt));
   perturb(bounded, source);
-  return Access::release(std::move(Access::values(bounded)), std::move(receipt));
+  NamedTensors& values = Access::values(bounded);
+  for (NamedTensor& value : values) value.value = value.value.to(at::kFloat);
+  return Access::release(std::move(values), std::move(receipt));
 }
 
 }  // namespace sotto::privacy

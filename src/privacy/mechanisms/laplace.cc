@@ -37,7 +37,8 @@ Release LaplaceMechanism::randomise(Bounded&& bounded, Receipt receipt, NoiseSou
   SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise_scale() == scale());
   NamedTensors& values = Access::values(bounded);
   for (auto& [name, value] : values) {
-    change_floats(value, [&](std::span<float> floats) { add_laplace(floats, grid_, source); });
+    change_doubles(value, [&](std::span<double> numbers) { add_laplace(numbers, grid_, source); });
+    value = value.to(at::kFloat);
   }
   return Access::release(std::move(values), std::move(receipt));
 }

@@ -60,9 +60,10 @@ double next_bound(const QuantileOptions& options, double bound, const at::Tensor
   return bound * std::exp(-options.learning_rate * (share - options.quantile));
 }
 
-Group norm_group(const QuantileOptions& options, Adjacency adjacency) {
+Group norm_group(const QuantileOptions& options, Adjacency adjacency, bool sampled) {
   if (!by_histogram(options)) return {kBelow, 1, 1, sum_sensitivity(kHalf, adjacency)};
-  return {kNormsName, 1, kBins, is_one_sided(adjacency) ? 1.0 : std::numbers::sqrt2};
+  const double other_bin = sampled ? 2.0 : std::numbers::sqrt2;
+  return {kNormsName, 1, kBins, is_one_sided(adjacency) ? 1.0 : other_bin};
 }
 
 at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound) {

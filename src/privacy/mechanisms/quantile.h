@@ -32,8 +32,9 @@ double below_weight(const QuantileOptions& options, double noise_multiplier, dou
 // The bound after a noisy sum of centred bits out of `count`.
 double next_bound(const QuantileOptions& options, double bound, const at::Tensor& noisy_sum, double count);
 
-// DP-SGD tells of its gradients' norms in one more group of every step.
-Group norm_group(const QuantileOptions& options, Adjacency adjacency);
+// DP-SGD tells of its gradients' norms in one more group of every step. A record that becomes another moves two counts,
+// by √2 together; where batches are `sampled` it must be twice what one record adds (accounting/worst_pair.h).
+Group norm_group(const QuantileOptions& options, Adjacency adjacency, bool sampled);
 // What a batch puts into that group.
 at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound);
 

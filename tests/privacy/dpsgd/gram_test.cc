@@ -69,7 +69,7 @@ TEST(Chunk, AnExampleThatIsNotFiniteAnywhereIsLeftOutEverywhere) {
   chunk.squares(0)[1] = std::nan("");
   chunk.squares(1)[2] = 100.0;
   const double bounds[] = {1.0, 1.0};
-  chunk.clip(bounds, false);
+  chunk.clip(bounds, false, chunk.examples());
   EXPECT_EQ(chunk.non_finite(), std::vector<int64_t>{1});
   EXPECT_EQ(chunk.clipped(), 1);
   EXPECT_EQ(chunk.factors(1)[1].item<float>(), 0.0f);
