@@ -5,6 +5,7 @@
 #include "settings/choice.h"
 
 #include <array>
+#include <string>
 
 namespace sotto::privacy {
 
@@ -26,6 +27,9 @@ struct Neighbours {
 
   bool operator==(const Neighbours&) const = default;
 };
+
+// One sentence for people: what may differ, and what everybody may know.
+std::string describe(const Neighbours& neighbours);
 
 // How far a sum of vectors of norm ≤ bound moves when one of them changes: bound if it appears or disappears, twice
 // that if it becomes another.
