@@ -39,6 +39,12 @@ json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, co
   return row;
 }
 
+bool samples_cohorts(const config::RunSpec& spec) {
+  const methods::FederationOptions& federation = spec.federation;
+  return federation.sampling == methods::CohortSampling::kPoisson && federation.cohort != 0 &&
+         federation.cohort != spec.data.clients;
+}
+
 }  // namespace
 
 std::string declared_observer(const config::RunSpec& spec) {
@@ -53,8 +59,21 @@ privacy::Spending declared_spending(const config::RunSpec& spec) {
   return {declared_observer(spec), accounted_delta(spec)};
 }
 
+json basis_fields(const config::RunSpec& spec, const std::string& generator) {
+  const privacy::Basis basis = privacy::basis_of(generator);
+  const std::string why = privacy::why_simulated(basis, samples_cohorts(spec));
+  return {{"basis", settings::word(basis)}, {"basis_why", why.empty() ? json(nullptr) : json(why)}};
+}
+
+privacy::Basis basis_in(const json& summary) {
+  const json& section = summary["privacy"];
+  if (section.contains("basis")) return settings::from_word<privacy::Basis>(section["basis"].get<std::string>());
+  return privacy::basis_of(summary.value("noise", settings::word(privacy::Generator::kReplay)));
+}
+
 json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {
   json section = observer_row(spec, ledger, declared_observer(spec));
+  section.update(basis_fields(spec, ledger.generator()));
   section["delta"] = spec.privacy ? json(spec.privacy->delta) : json(nullptr);
   section["adjacency"] = spec.privacy ? json(settings::word(spec.privacy->adjacency)) : json(nullptr);
   section["unit"] = spec.privacy ? json(settings::word(spec.privacy->unit)) : json(nullptr);

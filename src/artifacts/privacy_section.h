@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/run_spec.h"
+#include "privacy/basis.h"
 #include "privacy/ledger.h"
 #include "privacy/spending.h"
 
@@ -17,6 +18,11 @@ std::string declared_observer(const config::RunSpec& spec);
 double accounted_delta(const config::RunSpec& spec);
 // What clients spend in these terms, from nothing on.
 privacy::Spending declared_spending(const config::RunSpec& spec);
+
+// {"basis", "basis_why"} of a run whose noise came from `generator`, in the words of Ledger::generator.
+nlohmann::json basis_fields(const config::RunSpec& spec, const std::string& generator);
+// The basis that a summary.json states. Where it was written before there was one, its noise tells.
+privacy::Basis basis_in(const nlohmann::json& summary);
 
 // Fields as documented in docs/run-directory.md.
 nlohmann::json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger);

@@ -45,12 +45,12 @@ std::string epsilon(const json& value) {
                      value["median"].get<double>(), value["max"].get<double>());
 }
 
-// What is claimed and proven against one observer.
-std::string guarantee(const json& row) {
+// What is claimed and proven, or simulated, against one observer.
+std::string guarantee(const json& row, privacy::Basis basis) {
   const auto observer = row["observer"].get<std::string>();
   if (!row["proven_epsilon"].is_null()) {
-    return fmt::format("claimed ε {}, proven ε {} against the {}", epsilon(row["claimed_epsilon"]),
-                       epsilon(row["proven_epsilon"]), observer);
+    return fmt::format("claimed ε {}, {} {} against the {}", epsilon(row["claimed_epsilon"]),
+                       privacy::epsilon_name(basis), epsilon(row["proven_epsilon"]), observer);
   }
   const std::string claimed =
       row["claimed_epsilon"].is_null() ? "" : fmt::format("claimed ε {}, ", epsilon(row["claimed_epsilon"]));
@@ -105,7 +105,9 @@ std::vector<ConsoleWatcher::Column> ConsoleWatcher::columns() const {
       {"global %", 8, 5, [](const Record& r) { return percent(r.evaluation->global_accuracy); }}};
   if (ledger_ != nullptr && spec_.privacy) {
     all.push_back({"claimed ε", 9, 6, [this](const Record&) { return spent_ ? epsilon(spent_->claimed) : "–"; }});
-    all.push_back({"proven ε", 8, 8, [this](const Record&) { return spent_ ? epsilon(spent_->proven) : "–"; }});
+    const std::string title = privacy::epsilon_name(privacy::basis_of(spec_.privacy->generator));
+    all.push_back({title, static_cast<int>(display_width(title)), 8,
+                   [this](const Record&) { return spent_ ? epsilon(spent_->proven) : "–"; }});
   }
   all.push_back({"s/round", 7, 4, [](const Record& r) { return fmt::format("{:.2f}", r.seconds); }});
   all.push_back({"left", 11, 1, [this](const Record& r) { return time_left(r.round); }});
@@ -165,10 +167,16 @@ std::string describe_summary(const json& summary) {
   }
   text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n",
                       summary["samples_per_second"].get<double>(), summary["seconds"].get<double>());
-  text += "privacy       " + guarantee(privacy) + "\n";
+  const privacy::Basis basis = artifacts::basis_in(summary);
+  text += "privacy       " + guarantee(privacy, basis) + "\n";
   for (const json& other : privacy["observers"]) {
     if (other["observer"] == privacy["observer"] || other["proven_epsilon"] == privacy["proven_epsilon"]) continue;
-    text += "              " + guarantee(other) + "\n";
+    text += "              " + guarantee(other, basis) + "\n";
+  }
+  const auto is_finite = [](const json& row) { return !row["proven_epsilon"].is_null(); };
+  const json why = privacy.value("basis_why", json());
+  if (!why.is_null() && std::any_of(privacy["observers"].begin(), privacy["observers"].end(), is_finite)) {
+    text += fmt::format("              {}: {}\n", settings::word(basis), why.get<std::string>());
   }
   return text;
 }

@@ -146,7 +146,12 @@ std::string multiplier_text(const json& value) {
 }
 
 std::string show_text(const json& value, bool all) {
-  std::string text = fmt::format("{} rows, generator {}\n", value["rows"].dump(), value["noise"].get<std::string>());
+  const auto basis = value["basis"].get<std::string>();
+  std::string text = fmt::format("{} rows, generator {}", value["rows"].dump(), value["noise"].get<std::string>());
+  if (!value["basis_why"].is_null()) {
+    text += fmt::format("; ε is {}: {}", basis, value["basis_why"].get<std::string>());
+  }
+  text += "\n";
   if (!value["terms"].is_null()) {
     const json& terms = value["terms"];
     text += fmt::format("terms: ε = {} at δ = {}, {} adjacency, one {}, against the {}\n", terms["epsilon"].dump(),
@@ -159,11 +164,11 @@ std::string show_text(const json& value, bool all) {
     kinds.add_row({kind["what"], kind["observer"], kind["mechanism"], kind["rows"].dump(),
                    clients.is_string() ? clients.get<std::string>() : clients.dump(),
                    multiplier_text(kind["noise_multiplier"]),
-                   kind["why_unproven"].is_null() ? "proven" : "none: " + kind["why_unproven"].get<std::string>()});
+                   kind["why_unproven"].is_null() ? basis : "none: " + kind["why_unproven"].get<std::string>()});
   }
   text += fmt::format("\n{}", kinds.to_string());
-  Table clients({"client", "releases", "budget ε", "claimed ε (server)", "proven ε (server)", "claimed ε (clients)",
-                 "proven ε (clients)"});
+  Table clients({"client", "releases", "budget ε", "claimed ε (server)", basis + " ε (server)", "claimed ε (clients)",
+                 basis + " ε (clients)"});
   const json& rows = value["clients"];
   const size_t shown = all ? rows.size() : std::min(rows.size(), kShownClients);
   for (size_t i = 0; i < shown; ++i) {
@@ -175,7 +180,8 @@ std::string show_text(const json& value, bool all) {
   }
   text += fmt::format("\n{}", clients.to_string());
   if (shown < rows.size()) text += fmt::format("… and {} more clients (--all)\n", rows.size() - shown);
-  Table time({"round", "participants", "largest proven ε (server)", "largest proven ε (clients)"});
+  Table time({"round", "participants", fmt::format("largest {} ε (server)", basis),
+              fmt::format("largest {} ε (clients)", basis)});
   const json& rounds = value["over_time"];
   const size_t stride = all ? 1 : std::max<size_t>(1, rounds.size() / 10);
   for (size_t i = 0; i < rounds.size(); ++i) {
@@ -191,14 +197,15 @@ void show(const LedgerOptions& options) {
   const std::vector<privacy::Event> events = run.ledger.events();
   json terms = nullptr;
   if (run.spec.privacy) terms = run.spec.to_json()["privacy"];
-  const json value = {{"run", options.run},
-                      {"rows", run.ledger.rows()},
-                      {"head", run.ledger.head()},
-                      {"noise", run.ledger.generator()},
-                      {"terms", terms},
-                      {"releases", kinds_json(events)},
-                      {"clients", clients_json(run, events)},
-                      {"over_time", over_time_json(run, events)}};
+  json value = {{"run", options.run},
+                {"rows", run.ledger.rows()},
+                {"head", run.ledger.head()},
+                {"noise", run.ledger.generator()},
+                {"terms", terms},
+                {"releases", kinds_json(events)},
+                {"clients", clients_json(run, events)},
+                {"over_time", over_time_json(run, events)}};
+  value.update(artifacts::basis_fields(run.spec, run.ledger.generator()));
   if (options.output.json) {
     print_json(value);
   } else {

@@ -26,6 +26,12 @@ void print_text(const std::string& text) {
   std::fflush(stdout);
 }
 
+std::string epsilon_cell(std::optional<double> epsilon, privacy::Basis basis, privacy::Basis column) {
+  if (!epsilon) return "∞";
+  const std::string number = fmt::format("{:.4g}", *epsilon);
+  return *epsilon > 0 && basis != column ? fmt::format("{} ({})", number, settings::word(basis)) : number;
+}
+
 void add_example(Command& command, const std::string& example) {
   command.footer("Example:\n  " + example);
 }

@@ -1,8 +1,11 @@
 // What every command shares: --json, --quiet, and where output goes.
 #pragma once
 
+#include "privacy/basis.h"
+
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 
 namespace sotto::cli {
@@ -21,6 +24,10 @@ void print_json(const nlohmann::json& value);
 
 // Prints text for people on standard output, unless --quiet.
 void print_text(const std::string& text);
+
+// A run's ε, ∞ if it has none, in a column that is named after the weakest basis of the runs in it: one that is proven
+// among others that are not says so itself.
+std::string epsilon_cell(std::optional<double> epsilon, privacy::Basis basis, privacy::Basis column);
 
 // The "Example:" footer of --help.
 void add_example(Command& command, const std::string& example);

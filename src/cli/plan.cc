@@ -1,4 +1,5 @@
 // sotto plan: what a run would do, without doing it.
+#include "artifacts/privacy_section.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -14,6 +15,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace sotto::cli {
 namespace {
@@ -77,33 +80,48 @@ json release_json(const config::RunSpec& spec, const privacy::Channel& channel) 
   return value;
 }
 
+// What a guarantee would rest on, and between which neighbours it would hold; null where nothing is promised.
+json promise_json(const config::RunSpec& spec, const methods::ReleasePlan& releases) {
+  const bool noised =
+      spec.privacy && std::any_of(releases.begin(), releases.end(),
+                                  [](const privacy::Channel& channel) { return channel.terms().noise_scale > 0; });
+  json value = artifacts::basis_fields(spec, noised ? settings::word(spec.privacy->generator) : "none");
+  value["adjacency"] = spec.privacy ? json(settings::word(spec.privacy->adjacency)) : json(nullptr);
+  value["adjacency_means"] = spec.privacy ? json(privacy::describe(spec.privacy->neighbours())) : json(nullptr);
+  return value;
+}
+
 json plan_json(const federation::Setup& setup, const report::PartitionSummary& partition) {
   const config::RunSpec& spec = setup.spec();
   const Sizes sizes = parameter_counts(setup);
   const at::Tensor records = partition.counts.sum(1);
   const int64_t cohort = spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
+  const methods::ReleasePlan planned = setup.plan_for(median_client(records));
   json releases = json::array();
-  for (const auto& channel : setup.plan_for(median_client(records))) releases.push_back(release_json(spec, channel));
-  return {{"dataset", spec.data.name},
-          {"train_records", setup.dataset().train.size()},
-          {"test_records", setup.dataset().test.size()},
-          {"classes", setup.dataset().classes()},
-          {"domains", setup.dataset().domain_names},
-          {"clients", spec.data.clients},
-          {"records_per_client", {{"min", records.min().item<int64_t>()}, {"max", records.max().item<int64_t>()}}},
-          {"model", methods::trained_model_name(spec)},
-          {"shared_parameters", sizes.shared},
-          {"personal_parameters", sizes.personal},
-          {"method", spec.method},
-          {"variant", settings::word(spec.variant)},
-          {"rounds", spec.rounds},
-          {"cohort", cohort},
-          {"steps_per_client_and_round",
-           {{"min", steps_per_round(spec, records.min().item<int64_t>())},
-            {"max", steps_per_round(spec, records.max().item<int64_t>())}}},
-          {"upload_megabytes_per_round", releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
-          {"releases", releases},
-          {"config_hash", spec.hash()}};
+  for (const auto& channel : planned) releases.push_back(release_json(spec, channel));
+  json plan = {
+      {"dataset", spec.data.name},
+      {"train_records", setup.dataset().train.size()},
+      {"test_records", setup.dataset().test.size()},
+      {"classes", setup.dataset().classes()},
+      {"domains", setup.dataset().domain_names},
+      {"clients", spec.data.clients},
+      {"records_per_client", {{"min", records.min().item<int64_t>()}, {"max", records.max().item<int64_t>()}}},
+      {"model", methods::trained_model_name(spec)},
+      {"shared_parameters", sizes.shared},
+      {"personal_parameters", sizes.personal},
+      {"method", spec.method},
+      {"variant", settings::word(spec.variant)},
+      {"rounds", spec.rounds},
+      {"cohort", cohort},
+      {"steps_per_client_and_round",
+       {{"min", steps_per_round(spec, records.min().item<int64_t>())},
+        {"max", steps_per_round(spec, records.max().item<int64_t>())}}},
+      {"upload_megabytes_per_round", releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
+      {"releases", releases},
+      {"config_hash", spec.hash()}};
+  plan.update(promise_json(spec, planned));
+  return plan;
 }
 
 std::string range(const json& value) {
@@ -117,19 +135,27 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
       "clients     {}, {} a round, {} records each\n"
       "model       {}: {} shared and {} personal parameters\n"
       "method      {} ({})\n"
-      "work        {} rounds of {} steps per client; {:.2f} MB of uploads a round\n\n",
+      "work        {} rounds of {} steps per client; {:.2f} MB of uploads a round\n",
       plan["dataset"].get<std::string>(), plan["train_records"].dump(), plan["test_records"].dump(),
       plan["classes"].dump(), plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]),
       plan["model"].get<std::string>(), plan["shared_parameters"].dump(), plan["personal_parameters"].dump(),
       plan["method"].get<std::string>(), plan["variant"].get<std::string>(), plan["rounds"].dump(),
       range(plan["steps_per_client_and_round"]), plan["upload_megabytes_per_round"].get<double>());
-  text += report::partition_table(partition) + "\n";
+  if (!plan["adjacency"].is_null()) {
+    text += fmt::format("adjacency   {}: {}\n", plan["adjacency"].get<std::string>(),
+                        plan["adjacency_means"].get<std::string>());
+  }
+  const auto basis = plan["basis"].get<std::string>();
+  if (!plan["basis_why"].is_null()) {
+    text += fmt::format("basis       {}: {}\n", basis, plan["basis_why"].get<std::string>());
+  }
+  text += "\n" + report::partition_table(partition) + "\n";
   if (plan["releases"].empty()) return text + "releases    none: nothing leaves the clients\n";
   Table table({"release", "seen by", "mechanism", "how often", "guarantee"});
   for (const json& release : plan["releases"]) {
     const json& why = release["why_unproven"];
     table.add_row({release["what"], release["observer"], release["mechanism"], release["how_often"],
-                   why.is_null() ? "proven" : "none: " + why.get<std::string>()});
+                   why.is_null() ? basis : "none: " + why.get<std::string>()});
   }
   text += table.to_string();
   Table noise({"release", "times × touches", "rate", "sensitivity", "noise stddev", "multiplier", "ε in all",

@@ -1,4 +1,5 @@
 // sotto report: runs side by side, as a table or as a page.
+#include "artifacts/privacy_section.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -28,8 +29,8 @@ std::string percent(const json& value) {
   return value.is_number() ? fmt::format("{:.2f}", 100 * value.get<double>()) : "–";
 }
 
-std::string epsilon(const json& value) {
-  return value.is_null() ? "∞" : fmt::format("{:.4g}", value["max"].get<double>());
+std::optional<double> largest_epsilon(const json& spread) {
+  return spread.is_null() ? std::nullopt : std::optional(spread["max"].get<double>());
 }
 
 // A folder's last name, or its path where two have the same.
@@ -53,21 +54,28 @@ void write_page(const ReportOptions& options) {
 }
 
 void print_table(const ReportOptions& options) {
-  json all = json::array();
-  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %", "proven ε",
-               "seconds"});
+  std::vector<std::optional<json>> summaries;
+  privacy::Basis weakest = privacy::Basis::kProven;
   for (const std::string& run : options.runs) {
-    const artifacts::RunReader reader(run);
-    const auto summary = reader.summary();
-    if (!summary) {
-      table.add_row({run, fmt::format("not finished: {} rounds done", reader.rounds().size())});
-      all.push_back({{"run", run}, {"finished", false}, {"rounds_done", reader.rounds().size()}});
+    summaries.push_back(artifacts::RunReader(run).summary());
+    if (summaries.back()) weakest = privacy::weaker(weakest, artifacts::basis_in(*summaries.back()));
+  }
+  json all = json::array();
+  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %",
+               privacy::epsilon_name(weakest), "seconds"});
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    const std::string& run = options.runs[i];
+    if (!summaries[i]) {
+      const size_t rounds = artifacts::RunReader(run).rounds().size();
+      table.add_row({run, fmt::format("not finished: {} rounds done", rounds)});
+      all.push_back({{"run", run}, {"finished", false}, {"rounds_done", rounds}});
       continue;
     }
-    const json& s = *summary;
+    const json& s = *summaries[i];
     table.add_row({run, s["method"], s["dataset"], s["seed"].dump(), s["rounds"].dump(), percent(s["accuracy"]["mean"]),
                    percent(s["accuracy"]["std"]), percent(s["accuracy"]["worst"]), percent(s["accuracy_global"]),
-                   epsilon(s["privacy"]["proven_epsilon"]), fmt::format("{:.1f}", s["seconds"].get<double>())});
+                   epsilon_cell(largest_epsilon(s["privacy"]["proven_epsilon"]), artifacts::basis_in(s), weakest),
+                   fmt::format("{:.1f}", s["seconds"].get<double>())});
     all.push_back({{"run", run}, {"finished", true}, {"summary", s}});
   }
   if (options.output.json) {

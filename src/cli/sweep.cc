@@ -55,10 +55,6 @@ std::string setting_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string epsilon_text(const std::optional<double>& epsilon) {
-  return epsilon ? fmt::format("{:.4g}", *epsilon) : "∞";
-}
-
 std::string figure_text(const std::optional<double>& figure) {
   return figure ? fmt::format("{:.4f}", *figure) : "–";
 }
@@ -69,7 +65,9 @@ std::string describe(const experiments::SweepTable& result) {
   std::vector<std::string> headers;
   for (const auto& [key, value] : first.settings.items()) headers.push_back(key);
   if (named) headers.emplace_back("row");
-  headers.insert(headers.end(), {"claimed ε", "proven ε", "seeds", result.metric, "± std"});
+  privacy::Basis weakest = privacy::Basis::kProven;
+  for (const experiments::CellResult& cell : result.cells) weakest = privacy::weaker(weakest, cell.basis);
+  headers.insert(headers.end(), {"claimed ε", privacy::epsilon_name(weakest), "seeds", result.metric, "± std"});
   if (compared) headers.emplace_back("p");
   Table table(headers);
   std::string problems;
@@ -77,8 +75,8 @@ std::string describe(const experiments::SweepTable& result) {
     std::vector<std::string> texts;
     for (const auto& [key, value] : cell.settings.items()) texts.push_back(setting_text(value));
     if (named) texts.push_back(cell.row);
-    texts.push_back(epsilon_text(cell.claimed_epsilon));
-    texts.push_back(epsilon_text(cell.proven_epsilon));
+    texts.push_back(epsilon_cell(cell.claimed_epsilon, weakest, weakest));
+    texts.push_back(epsilon_cell(cell.proven_epsilon, cell.basis, weakest));
     texts.push_back(std::to_string(cell.values.size()));
     texts.push_back(figure_text(cell.mean));
     texts.push_back(figure_text(cell.std));

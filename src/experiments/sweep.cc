@@ -1,5 +1,6 @@
 #include "experiments/sweep.h"
 
+#include "artifacts/privacy_section.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -84,6 +85,7 @@ std::vector<CellResult> collect(const std::string& metric, const std::vector<Cel
     const json& privacy = (*job.summary)["privacy"];
     take_largest(result.claimed_epsilon, privacy["claimed_epsilon"]);
     take_largest(result.proven_epsilon, privacy["proven_epsilon"]);
+    result.basis = privacy::weaker(result.basis, artifacts::basis_in(*job.summary));
     result.seeds.push_back(job.spec.seed);
     result.values.push_back(value);
     result.runs.push_back(job.folder);
@@ -120,6 +122,7 @@ json cell_json(const CellResult& cell) {
           {"settings", cell.settings},
           {"claimed_epsilon", value_or_null(cell.claimed_epsilon)},
           {"proven_epsilon", value_or_null(cell.proven_epsilon)},
+          {"basis", settings::word(cell.basis)},
           {"seeds", cell.seeds},
           {"values", cell.values},
           {"runs", runs},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "experiments/sweep_options.h"
+#include "privacy/basis.h"
 #include "run/config_source.h"
 
 #include <nlohmann/json.hpp>
@@ -29,6 +30,7 @@ struct CellResult {
   nlohmann::json settings;                      // key → value as written
   std::optional<double> claimed_epsilon = 0.0;  // the largest of any client and seed; nothing: one has no finite ε
   std::optional<double> proven_epsilon = 0.0;
+  privacy::Basis basis = privacy::Basis::kProven;  // the weakest of its runs: whether proven_epsilon is a theorem
   std::vector<uint64_t> seeds;
   std::vector<double> values;
   std::vector<std::filesystem::path> runs;

@@ -1,5 +1,6 @@
 #include "report/comparison.h"
 
+#include "artifacts/privacy_section.h"
 #include "base/json_number.h"
 #include "base/statistics.h"
 #include "base/text.h"
@@ -119,6 +120,15 @@ json largest(const std::vector<json>& documents, const std::vector<size_t>& runs
   return most < 0 ? json(nullptr) : json(most);
 }
 
+privacy::Basis weakest_basis(const std::vector<json>& documents, const std::vector<size_t>& runs) {
+  privacy::Basis weakest = privacy::Basis::kProven;
+  for (const size_t run : runs) {
+    const json& summary = documents[run]["summary"];
+    if (!summary.is_null()) weakest = privacy::weaker(weakest, artifacts::basis_in(summary));
+  }
+  return weakest;
+}
+
 using Values = std::vector<std::vector<double>>;
 
 json metric_json(const Values& values) {
@@ -179,7 +189,8 @@ json compare(const std::vector<json>& documents, const std::vector<config::RunSp
                       {"runs", members[group]},
                       {"seeds", seeds},
                       {"claimed_epsilon", largest(documents, members[group], "claimed_epsilon")},
-                      {"proven_epsilon", largest(documents, members[group], "proven_epsilon")}});
+                      {"proven_epsilon", largest(documents, members[group], "proven_epsilon")},
+                      {"basis", settings::word(weakest_basis(documents, members[group]))}});
   }
   json metrics = json::object();
   for (const std::string name : kMetrics) {

@@ -13,7 +13,8 @@ namespace sotto::report {
 // and `specs` their settings, in the same order.
 //
 //   {"groups": [{"label": the settings that tell it from the others, "series": the same without ε, "runs": [index],
-//                "seeds", "claimed_epsilon", "proven_epsilon" (largest of any client and seed; null: infinite)}],
+//                "seeds", "claimed_epsilon", "proven_epsilon" (largest of any client and seed; null: infinite),
+//                "basis": "proven" if that ε is so in each of its finished runs, else "simulated"}],
 //    "metrics": {NAME: {"values": [[per run of each group]], "mean": [...], "std": [...],
 //                       "p": [[two-sided Mann–Whitney, row against column; null where it is not defined]]}}}
 //

@@ -2,6 +2,7 @@
 
 #include "artifacts/find_runs.h"
 #include "artifacts/ledger_snapshot.h"
+#include "artifacts/privacy_section.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "config/load.h"
@@ -87,17 +88,21 @@ json evaluation_columns(const std::vector<json>& rounds) {
   return columns;
 }
 
-json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec, privacy::GuaranteeCache& cache) {
+json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec, const std::optional<json>& summary,
+                     privacy::GuaranteeCache& cache) {
   try {
     const artifacts::LedgerSnapshot ledger(run.folder());
     const std::vector<privacy::Event> events = ledger->events();
-    return {{"terms", spec.privacy ? spec.to_json()["privacy"] : json(nullptr)},
-            {"rows", ledger->rows()},
-            {"views", spending_over_time(spec, events, cache)},
-            {"noise", noise_by_group(events)},
-            {"kinds", release_kinds(events)}};
+    json columns = {{"terms", spec.privacy ? spec.to_json()["privacy"] : json(nullptr)},
+                    {"rows", ledger->rows()},
+                    {"views", spending_over_time(spec, events, cache)},
+                    {"noise", noise_by_group(events)},
+                    {"kinds", release_kinds(events)}};
+    columns.update(artifacts::basis_fields(spec, ledger->generator()));
+    return columns;
   } catch (const UserError& error) {
-    return {{"problem", error.what()}};
+    const privacy::Basis basis = summary ? artifacts::basis_in(*summary) : privacy::Basis::kSimulated;
+    return {{"problem", error.what()}, {"basis", settings::word(basis)}};
   }
 }
 
@@ -122,7 +127,7 @@ json run_document(const artifacts::RunReader& run, const std::string& id, privac
                    {"summary", summary ? *summary : json(nullptr)},
                    {"rounds", round_columns(rounds)},
                    {"evaluations", evaluation_columns(rounds)},
-                   {"privacy", privacy_columns(run, spec, cache)}};
+                   {"privacy", privacy_columns(run, spec, summary, cache)}};
   document.update(run_extras(run.folder(), spec));
   return document;
 }

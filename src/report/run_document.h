@@ -20,7 +20,8 @@ config::RunSpec spec_of(const artifacts::RunReader& run);
 //   id, name, state, hash, config (resolved), config_toml, environment, summary, rounds_done
 //   rounds       columns of metrics.jsonl: round, train_loss, seconds, cohort, uploads, abstained, diverged
 //   evaluations  {"round": [...], "measures": {NAME: {mean, std, worst, global, clients, values}}, "domains": {...}}
-//   privacy      {"terms", "views" (spending.h), "noise", "kinds", "rows"}, or {"problem": why there is none}
+//   privacy      {"terms", "views" (spending.h), "noise", "kinds", "rows", "basis", "basis_why"}, or {"problem": why
+//                there is none, "basis"}
 //   partition    partition.json; picture: partition.png as a data URI if there is no partition.json
 //   curve        {"curve", "x", "y", "clients"} of a method with a clipping curve
 //   audit, attacks, embedding    files that other tools leave (docs/run-directory.md)

@@ -2,6 +2,7 @@
 
 #include "artifacts/find_runs.h"
 #include "artifacts/ledger_snapshot.h"
+#include "artifacts/privacy_section.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "methods/catalogue.h"
@@ -50,7 +51,8 @@ json summary_figures(const json& summary) {
   const auto largest = [](const json& spread) { return spread.is_null() ? spread : spread["max"]; };
   return {{"accuracy", summary["accuracy"]["mean"]},
           {"proven_epsilon", largest(summary["privacy"]["proven_epsilon"])},
-          {"claimed_epsilon", largest(summary["privacy"]["claimed_epsilon"])}};
+          {"claimed_epsilon", largest(summary["privacy"]["claimed_epsilon"])},
+          {"basis", settings::word(artifacts::basis_in(summary))}};
 }
 
 // Of an unfinished run: the last evaluation.

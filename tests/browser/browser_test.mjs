@@ -45,6 +45,10 @@ async function oneRun(browser) {
     t.equal(await page.locator(`#${id}`).innerText(), expected, id);
   }
 
+  const name = (id) => page.locator(`.tile:has(#${id}) dt`).textContent();
+  t.equal(await name('value-proven'), 'Simulated ε', 'what the ε of replayed noise is called');
+  t.equal(await page.locator('#run-0-basis').textContent(), 'ε is simulated: noise can be recomputed from the seed.', 'and why');
+
   // As many points as there are rounds and clients, and the values that were written.
   t.equal(await t.points(page, 'run-0-accuracy', 'mean over clients'), evaluated.length, 'points of the mean');
   t.equal(await t.points(page, 'run-0-loss', 'loss'), t.rounds(run).length, 'points of the loss');
@@ -53,7 +57,7 @@ async function oneRun(browser) {
   const accuracy = await t.seriesOf(page, 'run-0-accuracy');
   t.equal(accuracy.find((s) => s.name === 'mean over clients').data.at(-1), [6, summary.accuracy.mean], 'the last point of the mean');
   t.equal(accuracy.filter((s) => s.name.startsWith('client ')).length, 6, 'a line for every client');
-  const spent = (await t.seriesOf(page, 'run-0-spent')).filter((s) => s.name.startsWith('proven'));
+  const spent = (await t.seriesOf(page, 'run-0-spent')).filter((s) => s.name.startsWith('simulated'));
   t.equal(spent.length, 2, 'two groups of clients, one for each budget');
   t.equal(Math.max(...spent.map((s) => s.data.at(-1)[1])), summary.privacy.proven_epsilon.max, 'the last point of the largest ε');
   t.check(spent.every((s) => s.data.length === 6 && s.data.every((d, i) => i === 0 || d[1] > s.data[i - 1][1])), 'ε rises with every round');
@@ -127,6 +131,9 @@ async function severalRuns(browser) {
   t.equal(overlay.map((s) => s.name), ['fedavg', 'ldp-fedavg, ε 1.0', 'ldp-fedavg, ε 4.0'], 'a line for every setting');
   t.check(overlay.every((s) => s.data.length === 3), 'three rounds each');
   t.equal(await t.points(page, 'compare-frontier', 'ldp-fedavg'), 2, 'two points on the frontier');
+
+  const heads = await page.locator('#differences thead th').evaluateAll((all) => all.map((cell) => cell.textContent));
+  t.check(heads.includes('simulated ε') && !heads.includes('proven ε'), `what the column of ε is called: ${heads}`);
 
   // The table against its own sweep.json.
   const sweep = t.readJson(runs, 'sweep', 'sweep.json');
@@ -221,6 +228,7 @@ async function livePage(browser) {
   const page = await t.openPage(browser, address);
   await page.locator('#runs tbody tr').first().waitFor();
   t.equal(await page.locator('#runs tbody tr').count(), 13, 'all runs are listed, links are not');
+  t.check((await page.locator('#runs thead').textContent()).includes('simulated ε'), 'the list says that ε is simulated');
   await page.locator('#filter').pressSequentially('fedavg clear');
   t.equal(await page.locator('#runs tbody tr').count(), 4, 'the filter leaves those that match');
   t.equal(await page.evaluate(() => document.activeElement.id), 'filter', 'typing keeps the focus');

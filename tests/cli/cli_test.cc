@@ -39,6 +39,7 @@ TEST_F(Program, RunsAndKeepsTheJsonContract) {
   EXPECT_TRUE(value["privacy"]["proven_epsilon"].is_null());
   EXPECT_THAT(value["privacy"]["why_unproven"].get<std::string>(), HasSubstr("in the clear"));
   EXPECT_EQ(value["noise"], "none");
+  EXPECT_EQ(value["privacy"]["basis"], "proven") << "ε = ∞ is true";
   for (const char* file : {"config.toml", "metrics.jsonl", "ledger.sqlite", "summary.json", "partition.png"}) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   }
@@ -48,6 +49,7 @@ TEST_F(Program, LocalOnlyProvesEpsilonZero) {
   const json value =
       json::parse(sotto("run config.toml --out run --json --set method.name=local-only --set rounds=2").out);
   EXPECT_EQ(value["privacy"]["proven_epsilon"]["max"], 0.0);
+  EXPECT_EQ(value["privacy"]["basis"], "proven");
   EXPECT_TRUE(value["privacy"]["why_unproven"].is_null());
   EXPECT_TRUE(value["accuracy_global"].is_null());
 }

@@ -37,6 +37,110 @@ TEST_F(Privacy, ARunPrintsClaimedAndProvenEpsilon) {
   EXPECT_EQ(json::parse(result.out)["noise"], "replay");
 }
 
+TEST_F(Privacy, NoiseFromTheSeedIsCalledSimulated) {
+  const Result run = sotto("run " + local("private.toml") + " --out run");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const json privacy = summary("run")["privacy"];
+  EXPECT_EQ(privacy["basis"], "simulated");
+  EXPECT_EQ(privacy["basis_why"], "noise can be recomputed from the seed");
+  EXPECT_TRUE(privacy["proven_epsilon"]["max"].is_number()) << "programs find the number where it was";
+  EXPECT_THAT(run.out, HasSubstr(", simulated ε "));
+  EXPECT_THAT(run.out, HasSubstr("\n              simulated: noise can be recomputed from the seed\n"));
+  const json shown = json::parse(sotto("ledger show run --json").out);
+  EXPECT_EQ(shown["basis"], "simulated");
+  EXPECT_EQ(shown["basis_why"], privacy["basis_why"]);
+  const std::string table = sotto("report run").out;
+  EXPECT_THAT(table, HasSubstr("simulated ε"));
+  const std::string swept = sotto("sweep private.toml --seeds 1 --out swept").out;
+  EXPECT_THAT(swept, HasSubstr("simulated ε"));
+  EXPECT_EQ(json::parse(read_file(folder_ / "swept" / "sweep.json"))["cells"][0]["basis"], "simulated");
+  const std::string plan = sotto("plan private.toml").out;
+  EXPECT_THAT(plan, HasSubstr("basis       simulated: noise can be recomputed from the seed"));
+  const std::string ledger = sotto("ledger show run").out;
+  for (const std::string& text : {run.out, run.err, table, swept, plan, ledger}) {
+    EXPECT_EQ(text.find("proven"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Privacy, SecureNoiseIsCalledProven) {
+  const Result run = sotto("run " + local("secure.toml", "noise = \"secure\"\n") + " --out run");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(summary("run")["privacy"]["basis"], "proven");
+  EXPECT_EQ(summary("run")["privacy"]["basis_why"], nullptr);
+  EXPECT_THAT(run.out, HasSubstr(", proven ε "));
+  EXPECT_THAT(run.err, HasSubstr("proven ε"));
+  const std::string table = sotto("report run").out, plan = sotto("plan secure.toml").out,
+                    ledger = sotto("ledger show run").out;
+  EXPECT_THAT(table, HasSubstr("proven ε"));
+  EXPECT_THAT(ledger, HasSubstr("largest proven ε (server)"));
+  EXPECT_EQ(json::parse(sotto("plan secure.toml --json").out)["basis"], "proven");
+  for (const std::string& text : {run.out, run.err, table, plan, ledger}) {
+    EXPECT_EQ(text.find("simulated"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Privacy, AProvenEpsilonAmongSimulatedOnesSaysSo) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out replayed --quiet").exit_code, 0);
+  ASSERT_EQ(sotto("run private.toml --set privacy.noise=secure --out secure --quiet").exit_code, 0);
+  ASSERT_EQ(sotto("run config.toml --set rounds=1 --out clear --quiet").exit_code, 0);
+  const std::string table = sotto("report replayed secure clear").out;
+  EXPECT_THAT(table, HasSubstr("simulated ε"));
+  EXPECT_EQ(table.find("(proven)"), table.rfind("(proven)")) << table;
+  EXPECT_GT(table.find("(proven)"), table.find("secure")) << table;
+}
+
+TEST_F(Privacy, PoissonCohortsFollowFromTheSeedToo) {
+  write("central.toml", "rounds = 2", "",
+        "[federation]\ncohort = 2\nsampling = \"poisson\"\n[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = "
+        "3.0\ndelta = 1e-2\nadjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"clients\"\n");
+  const Result run = sotto("run central.toml --out run");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(summary("run")["privacy"]["basis_why"], "noise and cohorts can be recomputed from the seed");
+  EXPECT_THAT(run.out, HasSubstr("simulated: noise and cohorts can be recomputed from the seed"));
+}
+
+TEST_F(Privacy, ASummaryOfBeforeThereWasABasisIsReadByItsNoise) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  json old = summary("run");
+  old["privacy"].erase("basis");
+  old["privacy"].erase("basis_why");
+  write_file_atomically(folder_ / "run" / "summary.json", old.dump());
+  EXPECT_EQ(sotto("ledger verify run").exit_code, 0);
+  EXPECT_THAT(sotto("report run").out, HasSubstr("simulated ε"));
+  old["noise"] = "secure";
+  write_file_atomically(folder_ / "run" / "summary.json", old.dump());
+  EXPECT_THAT(sotto("report run").out, HasSubstr("proven ε"));
+}
+
+TEST_F(Privacy, ASimulationThatCallsItselfProvenIsFound) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  json changed = summary("run");
+  changed["privacy"]["basis"] = "proven";
+  write_file_atomically(folder_ / "run" / "summary.json", changed.dump());
+  expect_user_error("ledger verify run", "privacy.basis");
+}
+
+TEST_F(Privacy, PlanSaysBetweenWhichNeighboursTheGuaranteeHolds) {
+  local("private.toml");
+  const auto means = [&](const std::string& adjacency) {
+    const std::string arguments = "plan private.toml --set privacy.adjacency=" + adjacency;
+    const Result result = sotto(arguments + " --json");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const json plan = json::parse(result.out);
+    EXPECT_EQ(plan["adjacency"], adjacency);
+    const auto sentence = plan["adjacency_means"].get<std::string>();
+    EXPECT_THAT(sotto(arguments).out, HasSubstr(fmt::format("\nadjacency   {}: {}\n", adjacency, sentence)));
+    return sentence;
+  };
+  EXPECT_THAT(means("add-remove"), HasSubstr("even how many records there are is a secret"));
+  EXPECT_THAT(means("zero-out"), HasSubstr("whether a record is blank"));
+  EXPECT_THAT(means("replace"), HasSubstr("how many records there are is public"));
+  const json clear = json::parse(sotto("plan config.toml --json").out);
+  EXPECT_EQ(clear["adjacency"], nullptr);
+  EXPECT_EQ(clear["adjacency_means"], nullptr);
+  EXPECT_EQ(clear["basis"], "proven") << "what is sent in the clear is known to be so";
+}
+
 TEST_F(Privacy, PlanShowsTheNoiseBeforeAnythingIsSpent) {
   const Result result = sotto("plan " + local("private.toml") + " --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -65,7 +169,7 @@ TEST_F(Privacy, TheLedgerShowsAndVerifies) {
   }
   EXPECT_EQ(shown["clients"][0]["server"]["proven_epsilon"], summary("run")["privacy"]["proven_epsilon"]["max"]);
   EXPECT_EQ(sotto("ledger verify run").exit_code, 0);
-  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("largest proven ε"));
+  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("largest simulated ε"));
 }
 
 TEST_F(Privacy, ATamperedLedgerIsFound) {

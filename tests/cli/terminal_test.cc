@@ -82,7 +82,7 @@ TEST_F(Terminal, ABarWithTimeLeftAndTheTableFitTheWidth) {
       EXPECT_LT(drawn ? display_width(line) : 0, columns) << line;
     }
     const std::string header = table_header(output);
-    EXPECT_THAT(header, HasSubstr("proven ε"));
+    EXPECT_THAT(header, HasSubstr("simulated ε"));
     EXPECT_LT(display_width(header), columns) << header;
     EXPECT_EQ(header.find("left") != std::string::npos, columns == 120) << header;
     if (columns == 40) continue;
@@ -107,12 +107,12 @@ TEST_F(Terminal, WithoutATerminalThereAreOnlyPlainLines) {
   EXPECT_EQ(result.err.find_first_of("\x1b\r"), std::string::npos);
   EXPECT_EQ(result.err.find("█"), std::string::npos);
   const std::string header = table_header(result.err);
-  for (const char* column : {"round", "uploads", "± std", "claimed ε", "proven ε", "left"}) {
+  for (const char* column : {"round", "uploads", "± std", "claimed ε", "simulated ε", "left"}) {
     EXPECT_THAT(header, HasSubstr(column));
   }
 }
 
-// A row's cell under "proven ε", the third from the end: cells are two spaces apart or more.
+// A row's cell under "simulated ε", the third from the end: cells are two spaces apart or more.
 std::string proven_in(std::string row) {
   std::string cell;
   for (int i = 0; i < 3; ++i) {

@@ -19,8 +19,8 @@ TEST(SweepTable, SaysNullWhereThereIsNothing) {
     "against": null,
     "quick": false,
     "cells": [{
-      "row": "", "settings": {}, "claimed_epsilon": null, "proven_epsilon": 0.0, "seeds": [], "values": [], "runs": [],
-      "failures": [], "mean": null, "std": null, "p_value": null, "against": null
+      "row": "", "settings": {}, "claimed_epsilon": null, "proven_epsilon": 0.0, "basis": "proven", "seeds": [],
+      "values": [], "runs": [], "failures": [], "mean": null, "std": null, "p_value": null, "against": null
     }]
   })"));
 }
@@ -33,6 +33,7 @@ TEST(SweepTable, HoldsWhatRunsCameTo) {
                          .settings = {{"federation.lr", "0.1"}},
                          .claimed_epsilon = 1.0,
                          .proven_epsilon = 2.0,
+                         .basis = privacy::Basis::kSimulated,
                          .seeds = {7, 8},
                          .values = {0.5, 0.75},
                          .runs = {"sweep/a", "sweep/b"},
@@ -46,7 +47,7 @@ TEST(SweepTable, HoldsWhatRunsCameTo) {
   EXPECT_EQ(value["quick"], true);
   EXPECT_EQ(value["cells"][0], json::parse(R"({
     "row": "together", "settings": {"federation.lr": "0.1"}, "claimed_epsilon": 1.0, "proven_epsilon": 2.0,
-    "seeds": [7, 8], "values": [0.5, 0.75], "runs": ["sweep/a", "sweep/b"], "failures": ["no disk"],
+    "basis": "simulated", "seeds": [7, 8], "values": [0.5, 0.75], "runs": ["sweep/a", "sweep/b"], "failures": ["no disk"],
     "mean": 0.625, "std": 0.125, "p_value": 0.25, "against": 1
   })"));
 }

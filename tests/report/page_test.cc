@@ -82,6 +82,21 @@ TEST(Comparison, NamesOnlyWhatDiffers) {
   EXPECT_EQ(value["groups"][0]["proven_epsilon"], nullptr);
 }
 
+TEST(Comparison, AGroupIsProvenIfEachOfItsRunsIs) {
+  std::vector<json> documents;
+  std::vector<config::RunSpec> specs;
+  for (const double epsilon : {1.0, 4.0}) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      specs.push_back(private_spec("ldp-fedavg", epsilon, seed));
+      documents.push_back(finished(0.5, {{"max", epsilon}}));
+      documents.back()["summary"]["privacy"]["basis"] = epsilon == 1.0 || seed == 2 ? "proven" : "simulated";
+    }
+  }
+  const json groups = compare(documents, specs)["groups"];
+  EXPECT_EQ(groups[0]["basis"], "proven");
+  EXPECT_EQ(groups[1]["basis"], "simulated");
+}
+
 TEST(Comparison, UnfinishedRunsHaveNoValues) {
   const json value = compare({json{{"summary", nullptr}}, finished(0.5, nullptr)},
                              {private_spec("ldp-fedavg", 1, 1), private_spec("ldp-fedavg", 2, 1)});

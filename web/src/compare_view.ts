@@ -1,7 +1,7 @@
 // Several runs side by side. Runs that differ only in their seed are one group, and the seed is the unit of every test.
 import { bandSeries, kMeasureNames, logAxis, roundAxis } from './run_view';
 import { chart, errorBars } from './charts';
-import { chooser, epsilon, escaped, h, percent, section, significant, table } from './dom';
+import { chooser, epsilon, epsilonUnder, escaped, h, percent, section, significant, table, weakest } from './dom';
 import { Comparison, Group, Maybe, PageDocument } from './document';
 import { Colours } from './theme';
 
@@ -108,6 +108,7 @@ function differences(comparison: Comparison, redoAll: () => void): HTMLElement {
   const metric = comparison.metrics[name];
   const reference = Math.min(Number(choices.get('reference') ?? 0), comparison.groups.length - 1);
   const base = metric.mean[reference];
+  const basis = weakest(comparison.groups.map((group) => group.basis));
   const rows = comparison.groups.map((group, i) => {
     const value = metric.mean[i];
     const p = metric.p[i][reference];
@@ -115,7 +116,7 @@ function differences(comparison: Comparison, redoAll: () => void): HTMLElement {
     return [
       group.label, verdict, String(metric.values[i].length), percent(value), percent(metric.std[i]),
       i === reference || value === null || base === null ? '–' : signed(value - base),
-      i === reference ? '–' : significant(p, 3), epsilon(group.claimed_epsilon), epsilon(group.proven_epsilon),
+      i === reference ? '–' : significant(p, 3), epsilon(group.claimed_epsilon), epsilonUnder(basis, group.proven_epsilon, group.basis),
     ];
   });
   const few = comparison.groups.some((_, i) => i !== reference && metric.values[i].length > 0 && metric.values[i].length < 4);
@@ -132,7 +133,7 @@ function differences(comparison: Comparison, redoAll: () => void): HTMLElement {
         redoAll();
       }),
     ),
-    table({ head: ['settings', 'verdict', 'seeds', 'mean %', '± std', 'difference', 'p', 'claimed ε', 'proven ε'], words: 2, rows }, 'Differences'),
+    table({ head: ['settings', 'verdict', 'seeds', 'mean %', '± std', 'difference', 'p', 'claimed ε', `${basis} ε`], words: 2, rows }, 'Differences'),
     h('p', { class: 'note' }, `Two-sided Mann–Whitney test, exact up to 60 values; a seed is one value, "differs" means p < 0.05.${few ? ' With fewer than four seeds a side no difference can reach that.' : ''}`),
   );
 }
@@ -150,6 +151,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
   if (names.length === 0) return h('p', {}, 'No run is finished.');
   const name = names.includes(choices.get('metric') ?? '') ? choices.get('metric')! : names[0];
   const which = choices.get('epsilon') ?? 'proven';
+  const basis = weakest(comparison.groups.map((group) => group.basis));
   const metric = comparison.metrics[name];
   const series = new Map<string, Point[]>();
   const without: { label: string; y: number }[] = [];
@@ -173,7 +175,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
     note,
     height: 400,
     controls: [
-      chooser('compare-epsilon', 'ε', [{ value: 'proven', label: 'proven' }, { value: 'claimed', label: 'claimed' }], which, (v) => {
+      chooser('compare-epsilon', 'ε', [{ value: 'proven', label: basis }, { value: 'claimed', label: 'claimed' }], which, (v) => {
         choices.set('epsilon', v);
         redoAll();
       }),
@@ -188,7 +190,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
           return point ? `<div class="tip-head">${escaped(point.group.label)}</div><div class="tip"><span>ε</span><b>${significant(point.x)}</b></div><div class="tip"><span>seeds</span><b>${point.group.seeds.length}</b></div><div class="tip"><span>value</span><b>${text}</b></div>` : escaped(p.seriesName);
         },
       },
-      xAxis: { type: 'log', name: `${which} ε, largest of any client`, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) }, ...logAxis(xs) },
+      xAxis: { type: 'log', name: `${which === 'proven' ? basis : which} ε, largest of any client`, nameLocation: 'middle', nameGap: 30, axisLabel: { formatter: (v: number) => significant(v, 2) }, ...logAxis(xs) },
       yAxis: { type: 'value', scale: true, axisLabel: { formatter: (v: number) => `${significant(100 * v, 3)} %` } },
       series: [
         ...lines.flatMap((l, i) => {

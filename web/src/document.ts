@@ -2,6 +2,9 @@
 
 export type Maybe = number | null;
 
+// Whether an ε is a theorem about what was sent, or what secure noise would have given.
+export type Basis = 'proven' | 'simulated';
+
 export interface Measure {
   mean: Maybe[];
   std: Maybe[];
@@ -57,6 +60,8 @@ export interface Terms {
 
 export interface Privacy {
   problem?: string;
+  basis: Basis;
+  basis_why?: string | null;
   terms?: Terms | null;
   rows?: number;
   views?: View[];
@@ -138,6 +143,7 @@ export interface Group {
   seeds: number[];
   claimed_epsilon: Maybe;
   proven_epsilon: Maybe;
+  basis: Basis;
 }
 
 export interface Metric {

@@ -1,4 +1,5 @@
 // Elements and numbers. Text reaches the page as text nodes only: nothing a file holds can become markup.
+import { Basis } from './document';
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
@@ -34,6 +35,18 @@ export function percent(value: unknown, digits = 2): string {
 export function epsilon(value: unknown): string {
   return isNumber(value) ? significant(value, 4) : '∞';
 }
+
+// The name of a column of ε of several runs: that of the weakest.
+export function weakest(bases: (Basis | undefined)[]): Basis {
+  return bases.includes('simulated') ? 'simulated' : 'proven';
+}
+
+// A run's ε in such a column: one that is proven among others that are not says so itself.
+export function epsilonUnder(column: Basis, value: unknown, basis: Basis | undefined): string {
+  return epsilon(value) + (isNumber(value) && value > 0 && basis !== undefined && basis !== column ? ` (${basis})` : '');
+}
+
+export const capital = (word: string) => word[0].toUpperCase() + word.slice(1);
 
 export function significant(value: unknown, digits = 4): string {
   if (!isNumber(value)) return '–';

@@ -1,7 +1,7 @@
 // The page of `sotto ui`: lists runs, opens one or several, follows what is running, shows what budgets are left.
 import { chart, mount } from './charts';
-import { chooser, epsilon, escaped, h, percent, section, significant, table } from './dom';
-import { PageDocument } from './document';
+import { chooser, epsilon, epsilonUnder, escaped, h, percent, section, significant, table, weakest } from './dom';
+import { Basis, PageDocument } from './document';
 
 export interface Entry {
   id: string;
@@ -17,6 +17,7 @@ export interface Entry {
   accuracy?: number | null;
   proven_epsilon?: number | null;
   claimed_epsilon?: number | null;
+  basis?: Basis;
   problem?: string;
 }
 
@@ -66,6 +67,7 @@ export function listSection(entries: Entry[], redo: () => void): HTMLElement {
   const option = (value: string) => ({ value, label: value });
   const compare = h('button', { type: 'button', id: 'compare-button', class: 'main-button', disabled: selected.size < 2, onclick: () => (location.hash = hashOf([...selected])) },
     selected.size < 2 ? 'Compare: choose two or more' : `Compare ${selected.size} runs`);
+  const basis = weakest(shown.map((e) => e.basis));
   const rows = shown.map((e) => [
     h('input', {
       type: 'checkbox', id: `pick-${e.id}`, 'aria-label': `Choose ${e.id}`, checked: selected.has(e.id),
@@ -82,7 +84,7 @@ export function listSection(entries: Entry[], redo: () => void): HTMLElement {
     String(e.seed ?? '–'),
     `${e.rounds_done ?? '–'} / ${e.rounds ?? '–'}`,
     percent(e.accuracy),
-    e.proven_epsilon === undefined ? '–' : epsilon(e.proven_epsilon),
+    e.proven_epsilon === undefined ? '–' : epsilonUnder(basis, e.proven_epsilon, e.basis),
     e.claimed_epsilon === undefined ? '–' : epsilon(e.claimed_epsilon),
   ]);
   return h(
@@ -97,7 +99,7 @@ export function listSection(entries: Entry[], redo: () => void): HTMLElement {
     ),
     entries.length === 0
       ? h('p', {}, 'There are no runs here yet. Start one with: ', h('code', {}, 'sotto run CONFIG'))
-      : table({ head: ['', 'run', 'state', 'method', 'data', 'seed', 'rounds', 'accuracy %', 'proven ε', 'claimed ε'], words: 5, rows }, 'Runs'),
+      : table({ head: ['', 'run', 'state', 'method', 'data', 'seed', 'rounds', 'accuracy %', `${basis} ε`, 'claimed ε'], words: 5, rows }, 'Runs'),
   );
 }
 

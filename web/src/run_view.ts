@@ -1,6 +1,6 @@
 // One run: what came out, who got what, what it cost, and how to make it again.
 import { chart } from './charts';
-import { chooser, clientList, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
+import { capital, chooser, clientList, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
 import { Embedding, Maybe, Measure, Run, SpendingCurve, View } from './document';
 import { Colours } from './theme';
 
@@ -34,7 +34,7 @@ export function tiles(run: Run): HTMLElement {
     const proven = s.privacy.proven_epsilon;
     const claimed = s.privacy.claimed_epsilon;
     const against = `against the ${s.privacy.observer}`;
-    list.push(tile('Proven ε', epsilon(proven?.max), proven ? `${against}, largest of any client` : against, 'value-proven'));
+    list.push(tile(`${capital(run.privacy.basis)} ε`, epsilon(proven?.max), proven ? `${against}, largest of any client` : against, 'value-proven'));
     list.push(tile('Claimed ε', epsilon(claimed?.max), s.variant === 'paper' ? 'as the paper counts' : '', 'value-claimed'));
     list.push(tile('Training', seconds(s.seconds), `${significant(s.samples_per_second, 3)} records/s`));
   } else {
@@ -43,7 +43,7 @@ export function tiles(run: Run): HTMLElement {
     list.push(tile('Rounds', `${run.rounds_done} of ${run.config.rounds}`, '', 'value-rounds'));
     list.push(tile('Accuracy so far', `${percent(mean)} %`, run.evaluations.round.length ? `after round ${run.evaluations.round.at(-1)}` : ''));
     const spent = largestProven(run);
-    if (spent !== undefined) list.push(tile('Proven ε so far', epsilon(spent), 'largest of any client'));
+    if (spent !== undefined) list.push(tile(`${capital(run.privacy.basis)} ε so far`, epsilon(spent), 'largest of any client'));
   }
   return h('dl', { class: 'tiles' }, ...list);
 }
@@ -309,6 +309,9 @@ function privacySection(run: Run, key: string, redoAll: () => void): HTMLElement
   const observer = chosen(`${key}-observer`, String(Math.max(0, views.findIndex((v) => v.observers.includes(terms?.observer ?? 'server')))));
   const view = views[Number(observer)] ?? views[0];
   const parts: (HTMLElement | null)[] = [h('p', {}, stated)];
+  if (privacy.basis_why) {
+    parts.push(h('p', { class: 'note', id: `${key}-basis` }, `ε is ${privacy.basis}: ${privacy.basis_why}.`));
+  }
   if (view && view.rounds.length > 0) {
     const pick = views.length < 2 ? [] : [
       chooser(`${key}-observer`, 'In the eyes of', views.map((v, i) => ({ value: String(i), label: v.observers.join(', ') })), observer, (v) => {
@@ -328,7 +331,7 @@ function privacySection(run: Run, key: string, redoAll: () => void): HTMLElement
         {
           head: ['release', 'first seen by', 'mechanism', 'guarantee', 'rows', 'clients', 'noise multiplier'],
           words: 4,
-          rows: privacy.kinds.map((k) => [k.what, k.observer, k.mechanism, k.why_unproven ? `none: ${k.why_unproven}` : 'proven', k.rows, k.clients, range(k.multiplier)]),
+          rows: privacy.kinds.map((k) => [k.what, k.observer, k.mechanism, k.why_unproven ? `none: ${k.why_unproven}` : privacy.basis, k.rows, k.clients, range(k.multiplier)]),
         },
         'Releases',
       ),
@@ -344,6 +347,7 @@ const finite = (values: Maybe[]) => values.some((v) => v !== null);
 
 function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement[]): HTMLElement[] {
   const seen = view.observers.join(', ');
+  const basis = run.privacy.basis;
   const unproven = [...new Set((run.privacy.kinds ?? []).map((k) => k.why_unproven).filter((w): w is string => w !== null))];
   const anyProven = view.curves.some((curve) => finite(curve.proven));
   const anyClaimed = view.curves.some((curve) => finite(curve.claimed));
@@ -357,7 +361,7 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
   const claims = view.curves.some((curve) => curve.claimed.some((v, i) => v !== null && (curve.proven[i] === null || Math.abs(v - curve.proven[i]!) > 1e-6 * v)));
   const x = view.rounds;
   const step = (curve: SpendingCurve, what: 'proven' | 'claimed', c: Colours, index: number) => ({
-    name: `${what} ${index}`, type: 'line', step: 'end', symbol: 'none', silent: index !== 0 || what === 'claimed',
+    name: `${what === 'proven' ? basis : what} ${index}`, type: 'line', step: 'end', symbol: 'none', silent: index !== 0 || what === 'claimed',
     z: index === focus ? 4 : 3,
     lineStyle: { width: index === focus ? 3 : 1.5, type: what === 'proven' ? 'solid' : 'dotted', opacity: view.curves.length > 12 && index !== focus ? 0.55 : 1 },
     itemStyle: { color: colourOf(c, curve) },
@@ -365,8 +369,8 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
   });
   const over = chart(`${key}-spent`, {
     title: 'Privacy spent over rounds',
-    describe: `In the eyes of ${seen}. Largest proven ε at the end: ${epsilon(missing ? null : Math.max(...view.curves.map((curve) => curve.proven.at(-1) ?? 0)))}. Budgets: ${budgets.map((b) => significant(b)).join(', ') || 'none'}.`,
-    note: [`Solid: proven.${claims ? ' Dotted: claimed.' : ''}${budgets.length ? ' Dashed: budget, in the colour of its clients.' : ''}`, why].filter(Boolean).join(' '),
+    describe: `In the eyes of ${seen}. Largest ${basis} ε at the end: ${epsilon(missing ? null : Math.max(...view.curves.map((curve) => curve.proven.at(-1) ?? 0)))}. Budgets: ${budgets.map((b) => significant(b)).join(', ') || 'none'}.`,
+    note: [`Solid: ${basis}.${claims ? ' Dotted: claimed.' : ''}${budgets.length ? ' Dashed: budget, in the colour of its clients.' : ''}`, why].filter(Boolean).join(' '),
     height: 340,
     controls,
     hover: (y) => {
@@ -385,7 +389,7 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
         formatter: (p: any) => {
           const i = (Array.isArray(p) ? p : [p])[0].dataIndex;
           const curve = view.curves[focus];
-          return heading(`round ${x[i]}, ${clientList(curve.clients)}`) + line('proven ε', epsilon(curve.proven[i])) + line('claimed ε', epsilon(curve.claimed[i])) +
+          return heading(`round ${x[i]}, ${clientList(curve.clients)}`) + line(`${basis} ε`, epsilon(curve.proven[i])) + line('claimed ε', epsilon(curve.claimed[i])) +
             (curve.budget === null ? '' : line('budget', significant(curve.budget)));
         },
       },
@@ -405,15 +409,16 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
       ],
     }),
     table: () => ({
-      head: ['clients', 'round', 'proven ε', 'claimed ε', 'budget'],
+      head: ['clients', 'round', `${basis} ε`, 'claimed ε', 'budget'],
       rows: view.curves.flatMap((curve) => x.map((r, i) => [clientList(curve.clients, 3), r, epsilon(curve.proven[i]), epsilon(curve.claimed[i]), curve.budget === null ? '–' : significant(curve.budget)])),
     }),
   });
   return [over, sidesChart(run, key, view)];
 }
 
-// Claimed against proven against audited, for each group of clients.
+// Claimed against proven (or simulated) against audited, for each group of clients.
 function sidesChart(run: Run, key: string, view: View): HTMLElement {
+  const basis = run.privacy.basis;
   const rows = view.curves.map((curve) => {
     const audited = (run.audit?.entries ?? [])
       .filter((e) => (e.client === undefined || curve.clients.includes(e.client)) && (e.observer === undefined || view.observers.includes(e.observer)))
@@ -429,10 +434,10 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
   });
   const hasAudit = rows.some((row) => row.audited !== null);
   return chart(`${key}-sides`, {
-    title: hasAudit ? 'Claimed, proven and audited ε' : 'Claimed and proven ε',
+    title: hasAudit ? `Claimed, ${basis} and audited ε` : `Claimed and ${basis} ε`,
     describe: 'For each group of clients with the same history.',
     note: hasAudit
-      ? `Audited: a lower bound found by attacking the run${run.audit?.confidence ? `, at ${percent(run.audit.confidence, 0)} % confidence` : ''}. Proven must lie above it.`
+      ? `Audited: a lower bound found by attacking the run${run.audit?.confidence ? `, at ${percent(run.audit.confidence, 0)} % confidence` : ''}. ${capital(basis)} must lie above it.`
       : 'No audit of this run is recorded.',
     height: 300,
     option: (c) => ({
@@ -442,7 +447,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
         axisPointer: { type: 'shadow' },
         formatter: (p: any) => {
           const row = rows[p[0].dataIndex];
-          return heading(clientList(row.clients)) + line('claimed', epsilon(row.claimed)) + line('proven', epsilon(row.proven)) +
+          return heading(clientList(row.clients)) + line('claimed', epsilon(row.claimed)) + line(basis, epsilon(row.proven)) +
             (row.audited === null ? '' : line('audited, at least', significant(row.audited))) + (row.budget === null ? '' : line('budget', significant(row.budget)));
         },
       },
@@ -450,7 +455,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
       yAxis: { type: 'value', name: 'ε', min: 0 },
       series: [
         { name: 'claimed', type: 'bar', barMaxWidth: 28, itemStyle: { color: c.palette[1] }, data: rows.map((row) => row.claimed) },
-        { name: 'proven', type: 'bar', barMaxWidth: 28, itemStyle: { color: c.palette[0] }, data: rows.map((row) => row.proven) },
+        { name: basis, type: 'bar', barMaxWidth: 28, itemStyle: { color: c.palette[0] }, data: rows.map((row) => row.proven) },
         ...(hasAudit ? [{ name: 'audited', type: 'bar', barMaxWidth: 28, itemStyle: { color: c.palette[2] }, data: rows.map((row) => row.audited) }] : []),
         ...(rows.some((row) => row.budget !== null)
           ? [{ name: 'budget', type: 'scatter', symbol: 'rect', symbolSize: [40, 3], itemStyle: { color: c.ink }, data: rows.map((row) => row.budget) }]
@@ -458,7 +463,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
       ],
     }),
     table: () => ({
-      head: ['clients', 'claimed ε', 'proven ε', 'audited ε', 'budget'],
+      head: ['clients', 'claimed ε', `${basis} ε`, 'audited ε', 'budget'],
       rows: rows.map((row) => [clientList(row.clients, 8), epsilon(row.claimed), epsilon(row.proven), significant(row.audited), significant(row.budget)]),
     }),
   });
