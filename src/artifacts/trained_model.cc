@@ -37,12 +37,20 @@ TrainedModel::TrainedModel(const std::filesystem::path& run_folder, std::optiona
 
 TrainedModel::TrainedModel(const std::filesystem::path& run_folder, const config::RunSpec& spec,
                            std::optional<int64_t> client)
-    : setup_(spec), method_(setup_.method().make_client(setup_.client_context())) {
+    : setup_(spec), method_(setup_.method().make_client(setup_.client_context())), client_(client) {
   const auto checkpoint = RunReader(run_folder).last_checkpoint(spec.hash());
   if (!checkpoint) fail_user("{} has no checkpoint yet; run it first", run_folder.string());
   round_ = checkpoint->round;
   method_->select(checkpoint->broadcast,
                   client ? state_of(setup_, run_folder, checkpoint->round, *client) : privacy::PrivateState());
+}
+
+std::string TrainedModel::why_not_private() const {
+  if (!client_ || !setup_.method().fits_without_noise(setup_.spec())) return "";
+  return fmt::format(
+      "the model of client {} is not private: it was fitted to the client's records without noise and must not leave "
+      "it",
+      *client_);
 }
 
 }  // namespace sotto::artifacts

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace sotto::artifacts {
 
@@ -23,12 +24,15 @@ class TrainedModel {
   NamedTensors weights() const { return method_->selected_weights(); }
   const federation::Setup& setup() const { return setup_; }
   int64_t round() const { return round_; }
+  // Why this model must not leave its client: it was fitted to the client's records without noise. "" of any other.
+  std::string why_not_private() const;
 
  private:
   TrainedModel(const std::filesystem::path& run_folder, const config::RunSpec& spec, std::optional<int64_t> client);
 
   federation::Setup setup_;
   std::unique_ptr<methods::ClientMethod> method_;
+  std::optional<int64_t> client_;
   int64_t round_ = 0;
 };
 

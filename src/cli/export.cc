@@ -57,11 +57,12 @@ void export_model(const ExportOptions& options) {
   } else {
     models::write_state_dict(path, weights);
   }
-  const nlohmann::json value = {{"file", options.out},
-                                {"model", methods::trained_model_name(spec)},
-                                {"tensors", weights.size()},
-                                {"parameters", total_elements(weights)},
-                                {"round", model.round()}};
+  const std::string why_not_private = model.why_not_private();
+  if (!why_not_private.empty()) warn("{}", why_not_private);
+  nlohmann::json value = {{"file", options.out},       {"model", methods::trained_model_name(spec)},
+                          {"tensors", weights.size()}, {"parameters", total_elements(weights)},
+                          {"round", model.round()},    {"not_private", nullptr}};
+  if (!why_not_private.empty()) value["not_private"] = why_not_private;
   if (options.output.json) {
     print_json(value);
   } else {

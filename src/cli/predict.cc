@@ -2,6 +2,7 @@
 #include "artifacts/trained_model.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -187,6 +188,7 @@ void predict(const PredictOptions& options) {
   const artifacts::TrainedModel model(options.run, client);
   const Question question = ask(options, client, model.setup());
   const json answers = answer(model, question, options.top);
+  if (const std::string why = model.why_not_private(); !why.empty()) warn("{}", why);
   if (options.output.json) {
     print_json(answers);
   } else {

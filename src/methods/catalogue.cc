@@ -20,6 +20,21 @@
 #include <algorithm>
 
 namespace sotto::methods {
+namespace {
+
+// DP-SGD moves what a client keeps by the same noisy gradients as what it sends.
+MethodEntry noisy_throughout(MethodEntry entry) {
+  entry.personal_is_noisy = [](const RunSettings&) { return true; };
+  return entry;
+}
+
+// As LaDP-FL prints these, a model is trained as it is, and what is sent of it gets noise afterwards.
+MethodEntry noisy_unless_printed(MethodEntry entry) {
+  entry.personal_is_noisy = [](const RunSettings& settings) { return !settings.as_printed(); };
+  return entry;
+}
+
+}  // namespace
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
@@ -27,19 +42,19 @@ const std::vector<MethodEntry>& catalogue() {
       fedprox(),
       local_only(),
       dp_fedavg(),
-      ldp_fedavg(),
-      pac_dp(),
-      fixed_threshold(),
-      cgm_median_style(),
-      aqc_style(),
+      noisy_throughout(ldp_fedavg()),
+      noisy_throughout(pac_dp()),
+      noisy_throughout(fixed_threshold()),
+      noisy_throughout(cgm_median_style()),
+      noisy_throughout(aqc_style()),
       nbafl(),
-      rpdp_fl_style(),
-      ladp_fl(),
-      full_dp(),
-      time_varying_dp_style(),
-      sensitive_dp_style(),
-      dpa_ldp_style(),
-      adap_ldp_style(),
+      noisy_throughout(rpdp_fl_style()),
+      noisy_unless_printed(ladp_fl()),
+      noisy_unless_printed(full_dp()),
+      noisy_throughout(time_varying_dp_style()),
+      noisy_throughout(sensitive_dp_style()),
+      noisy_throughout(dpa_ldp_style()),
+      noisy_throughout(adap_ldp_style()),
       fedproto(),
       fedpcl(),
       fpl(),

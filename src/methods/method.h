@@ -83,6 +83,10 @@ using ReleasePlan = std::vector<privacy::Channel>;
 
 struct MethodEntry {
   bool has(Variant variant) const { return std::find(variants.begin(), variants.end(), variant) != variants.end(); }
+  // Whether clients end up with models that no noise hides their records in: such a model must not leave its client.
+  bool fits_without_noise(const RunSettings& settings) const {
+    return personal(settings) && !(personal_is_noisy && personal_is_noisy(settings));
+  }
 
   std::string name;
   std::string what;                               // one line for people
@@ -101,6 +105,9 @@ struct MethodEntry {
   std::function<ReleasePlan(const PublicContext&, const ClientFacts&)> plan;
   // True if clients end up with models of their own; false if there is only the global one.
   std::function<bool(const RunSettings&)> personal;
+  // True if those models are made of broadcasts and noisy steps alone: showing one adds nothing to what the ledger counts.
+  // Left out: they are not.
+  std::function<bool(const RunSettings&)> personal_is_noisy = {};
   // True if there is a global model that can be evaluated without any client's state.
   std::function<bool(const RunSettings&)> global;
   std::function<std::unique_ptr<ClientMethod>(const ClientContext&)> make_client;

@@ -251,6 +251,50 @@ TEST_F(Export, AnUnfinishedRunHasTablesOfWhatThereIs) {
   EXPECT_EQ(table("run").size(), 0U);
 }
 
+// A client's own model is handed on as it is: what is known of it must be said.
+TEST_F(Export, AModelThatWasFittedWithoutNoiseIsNotPrivate) {
+  write("own.toml", "rounds = 1", "",
+        "personal = [\"head.\"]\n[federation]\nbatch = 16\n[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = "
+        "\"replace\"\n");
+  const auto run = [&](const std::string& method) {
+    fs::remove_all(folder_ / "run");
+    const Result result = sotto("run own.toml --quiet --out run --set model.name=mlp --set method.name=" + method);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+  };
+  const std::string without = "without noise and must not leave it";
+  for (const std::string method : {"local-only", "fedavg", "nbafl", "full-dp --set method.variant=paper"}) {
+    run(method);
+    const Result exported = sotto("export run --client 1 -o own.pt --json");
+    ASSERT_EQ(exported.exit_code, 0) << exported.err;
+    const json value = json::parse(exported.out);
+    ASSERT_TRUE(value["not_private"].is_string()) << method;
+    EXPECT_THAT(value["not_private"].get<std::string>(), HasSubstr("the model of client 1 is not private"));
+    EXPECT_THAT(value["not_private"].get<std::string>(), HasSubstr(without));
+    EXPECT_THAT(sotto("export run --client 1 -o own.pt").err, HasSubstr(without)) << method;
+    const Result predicted = sotto("predict run --client 1 --test 2 --json");
+    EXPECT_TRUE(json::parse(predicted.out).is_array()) << predicted.err;
+    EXPECT_THAT(predicted.err, HasSubstr(without)) << method;
+  }
+  for (const std::string method : {"ldp-fedavg", "full-dp"}) {
+    run(method);
+    const Result exported = sotto("export run --client 1 -o own.pt --json");
+    ASSERT_EQ(exported.exit_code, 0) << exported.err;
+    EXPECT_EQ(json::parse(exported.out).at("not_private"), nullptr) << method;
+    EXPECT_EQ(exported.err.find("not private"), std::string::npos) << exported.err;
+    EXPECT_EQ(sotto("predict run --client 1 --test 2").err.find("not private"), std::string::npos) << method;
+  }
+}
+
+TEST_F(Export, AClientWithoutAModelOfItsOwnHandsOnTheGlobalOne) {
+  ASSERT_EQ(sotto("run config.toml --quiet --out run --set rounds=1").exit_code, 0);
+  for (const std::string client : {"", " --client 1"}) {
+    const Result exported = sotto("export run -o model.pt --json" + client);
+    ASSERT_EQ(exported.exit_code, 0) << exported.err;
+    EXPECT_EQ(json::parse(exported.out).at("not_private"), nullptr);
+    EXPECT_EQ(exported.err.find("not private"), std::string::npos) << exported.err;
+  }
+}
+
 TEST_F(Export, WhatToWriteMustBeSaid) {
   ASSERT_EQ(sotto("run config.toml --quiet --out run --set rounds=1").exit_code, 0);
   EXPECT_EQ(sotto("export run").exit_code, 2);

@@ -122,8 +122,11 @@ TEST_F(Privacy, ASimulationThatCallsItselfProvenIsFound) {
 
 TEST_F(Privacy, PlanSaysBetweenWhichNeighboursTheGuaranteeHolds) {
   local("private.toml");
-  const auto means = [&](const std::string& adjacency) {
-    const std::string arguments = "plan private.toml --set privacy.adjacency=" + adjacency;
+  write("central.toml", "rounds = 2", "",
+        "[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 3.0\ndelta = 1e-2\nadjacency = \"add-remove\"\nunit = "
+        "\"client\"\nobserver = \"clients\"\n");
+  const auto means = [&](const std::string& config, const std::string& adjacency) {
+    const std::string arguments = fmt::format("plan {} --set privacy.adjacency={}", config, adjacency);
     const Result result = sotto(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const json plan = json::parse(result.out);
@@ -132,9 +135,9 @@ TEST_F(Privacy, PlanSaysBetweenWhichNeighboursTheGuaranteeHolds) {
     EXPECT_THAT(sotto(arguments).out, HasSubstr(fmt::format("\nadjacency   {}: {}\n", adjacency, sentence)));
     return sentence;
   };
-  EXPECT_THAT(means("add-remove"), HasSubstr("even how many records there are is a secret"));
-  EXPECT_THAT(means("zero-out"), HasSubstr("whether a record is blank"));
-  EXPECT_THAT(means("replace"), HasSubstr("how many records there are is public"));
+  EXPECT_THAT(means("central.toml", "add-remove"), HasSubstr("even how many clients there are is a secret"));
+  EXPECT_THAT(means("private.toml", "zero-out"), HasSubstr("whether a record is blank"));
+  EXPECT_THAT(means("private.toml", "replace"), HasSubstr("how many records there are is public"));
   const json clear = json::parse(sotto("plan config.toml --json").out);
   EXPECT_EQ(clear["adjacency"], nullptr);
   EXPECT_EQ(clear["adjacency_means"], nullptr);

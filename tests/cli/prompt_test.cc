@@ -24,6 +24,7 @@ TEST_F(Prompt, IsLearntExportedAndUsed) {
   const Result exported = sotto("export run --client 1 -o prompt.safetensors --json");
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_EQ(json::parse(exported.out)["parameters"], 8 * 32);
+  EXPECT_EQ(json::parse(exported.out).at("not_private"), nullptr) << "noisy steps made it";
   const Result used = sotto("predict --prompt prompt.safetensors --image photo.png grey.jpg --top 3 --json");
   ASSERT_EQ(used.exit_code, 0) << used.err;
   const json answers = json::parse(used.out);
@@ -35,6 +36,13 @@ TEST_F(Prompt, IsLearntExportedAndUsed) {
     EXPECT_NEAR(total, 1.0, 1e-5);
   }
   EXPECT_THAT(sotto("predict --prompt prompt.safetensors --image photo.png").out, HasSubstr("probability"));
+}
+
+TEST_F(Prompt, LearntInTheClearIsNotPrivate) {
+  ASSERT_EQ(sotto("run prompt.toml --out run --quiet --set method.in_the_clear=true").exit_code, 0);
+  const Result exported = sotto("export run --client 1 -o prompt.safetensors --json");
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_THAT(json::parse(exported.out).at("not_private").get<std::string>(), HasSubstr("without noise"));
 }
 
 TEST_F(Prompt, MistakesAreSaid) {

@@ -76,6 +76,8 @@ MethodEntry prompt_learning(std::string name, std::string what, std::string cita
       .plan = [](const PublicContext& context,
                  const ClientFacts& client) { return plan(context, prompt_terms(context), client); },
       .personal = [](const RunSettings& spec) { return local_prompt(spec) != LocalPrompt::kNone; },
+      .personal_is_noisy =
+          [](const RunSettings& spec) { return spec.privacy && !spec.options_of<PromptOptions>().in_the_clear; },
       .global = [](const RunSettings& spec) { return local_prompt(spec) == LocalPrompt::kNone; },
       .make_client = [](const ClientContext& context) { return make_prompt_client(context, prompt_terms(context)); },
       .make_server = [](const PublicContext& context) { return make_prompt_server(context, prompt_terms(context)); },
