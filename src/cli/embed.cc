@@ -5,6 +5,7 @@
 #include "run/embedding.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace sotto::cli {
 namespace {
@@ -18,10 +19,10 @@ struct EmbedOptions {
 void embed(const EmbedOptions& options) {
   const run::Embedding embedding = run::embed_features(options.run, options.records);
   if (options.output.json) {
-    fmt::print("{}\n", run::to_json(embedding.pictures).dump());
+    print_json(run::to_json(embedding.pictures));
   } else {
-    fmt::print("{}: two pictures of {} records; sotto report {} -o report.html shows them\n", embedding.file.string(),
-               embedding.pictures.front().x.size(), options.run);
+    print_text(fmt::format("{}: two pictures of {} records; sotto report {} -o report.html shows them\n",
+                           embedding.file.string(), embedding.pictures.front().x.size(), options.run));
   }
 }
 

@@ -40,6 +40,7 @@ Axis parse_axis(const std::string& text) {
   }
   Axis axis{trim(text.substr(0, equals)), list_items(trim(text.substr(equals + 1)), text)};
   if (axis.key == "seed") fail_user("--grid {}: seeds are the unit of comparison; use --seeds", text);
+  if (axis.values.empty()) fail_user("--grid {}: the list is empty; write at least one value", text);
   if (std::any_of(axis.values.begin(), axis.values.end(), [](const auto& value) { return value.empty(); })) {
     fail_user("--grid {}: an empty value", text);
   }

@@ -18,7 +18,7 @@ struct Cell {
 };
 
 // Each axis is KEY=V1,V2,…, or KEY=[…] with a TOML list whose items are the values; a table sets several keys at once. All combinations, the last axis
-// varying fastest; one empty cell if there is no axis.
+// varying fastest; one empty cell if there is no axis. An axis without values is a UserError.
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes);
 
 // Every row in every cell of the grid, rows varying fastest; the grid's settings are applied after the row's.

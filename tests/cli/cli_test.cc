@@ -162,6 +162,11 @@ TEST_F(Program, SweepsCompareSkipAndSurvive) {
   EXPECT_EQ(json::parse(again.out), value);
 }
 
+TEST_F(Program, AGridWithoutValuesIsOneLine) {
+  expect_user_error("sweep config.toml --grid 'federation.lr=[]' --out sweep", "the list is empty");
+  EXPECT_FALSE(fs::exists(folder_ / "sweep"));
+}
+
 TEST_F(Program, AConfigDescribesItsOwnTable) {
   std::string toml = read_file(folder_ / "config.toml");
   toml +=

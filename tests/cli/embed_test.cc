@@ -34,6 +34,14 @@ TEST_F(Embed, PlacesHeldOutRecordsAfterTheFirstRoundAndTheLast) {
   EXPECT_THAT(read_file(folder_ / "page.html"), HasSubstr("Features after round 3"));
 }
 
+TEST_F(Embed, QuietSaysNothing) {
+  ASSERT_EQ(sotto("run proto.toml --out proto --quiet --set model.name=mlp").exit_code, 0);
+  EXPECT_THAT(sotto("embed proto --records 40").out, HasSubstr("embedding.json: two pictures"));
+  const Result quiet = sotto("embed proto --records 40 --quiet");
+  EXPECT_EQ(quiet.exit_code, 0) << quiet.err;
+  EXPECT_EQ(quiet.out, "");
+}
+
 TEST_F(Embed, ARunThatIsNotThereIsOneLine) {
   expect_user_error("embed nowhere", "nowhere");
 }

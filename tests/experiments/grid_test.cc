@@ -43,6 +43,8 @@ TEST(Grid, RefusesNonsense) {
   EXPECT_THROW(expand_grid({"a"}), UserError);
   EXPECT_THROW(expand_grid({"a=1,,2"}), UserError);
   EXPECT_THROW(expand_grid({"seed=1,2"}), UserError);
+  EXPECT_THROW(expand_grid({"a=[]"}), UserError);
+  EXPECT_THROW(expand_grid({"a=1,2", "b=[]"}), UserError);
 }
 
 }  // namespace
