@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 namespace sotto {
 namespace {
@@ -42,6 +43,17 @@ void sync_to_disk(const fs::path& path) {
   if (failed != 0 && error != EINVAL) fail_user("cannot write {}: {}", path.string(), std::strerror(error));
 }
 
+// The error's number, or 0.
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -60,6 +72,7 @@ void write_file_atomically(const fs::path& path, const std::function<void(const 
     write(temporary);
     sync_to_disk(temporary);
     fs::rename(temporary, path);
+    sync_folder(path.parent_path());
   } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
     fs::remove(temporary, ignored);
@@ -80,10 +93,34 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   });
 }
 
+void append_line(const fs::path& path, std::string_view line) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) fail_user("cannot write {}: {}", path.string(), std::strerror(errno));
+  const off_t before = ::lseek(file, 0, SEEK_END);
+  int error = write_all(file, std::string(line) + "\n");
+  if (error == 0 && ::fsync(file) != 0 && errno != EINVAL) error = errno;
+  const bool taken_back = error == 0 || ::ftruncate(file, before) == 0;
+  ::close(file);
+  if (error != 0) {
+    fail_user("cannot write {}: {}{}", path.string(), std::strerror(error),
+              taken_back ? "" : "; its last line is incomplete");
+  }
+  if (before == 0) sync_folder(path.parent_path());
+}
+
 void make_folder(const fs::path& folder) {
   std::error_code error;
+  std::vector<fs::path> missing;
+  for (fs::path part = folder; !part.empty() && !fs::exists(part, error); part = part.parent_path()) {
+    missing.push_back(part);
+  }
   fs::create_directories(folder, error);
   if (error) fail_user("cannot create the folder {}: {}", folder.string(), error.message());
+  for (auto made = missing.rbegin(); made != missing.rend(); ++made) sync_folder(made->parent_path());
+}
+
+void sync_folder(const fs::path& folder) {
+  sync_to_disk(folder.empty() ? fs::path(".") : folder);
 }
 
 std::string sha256(std::string_view content) {

@@ -13,15 +13,24 @@ namespace fs = std::filesystem;
 // The whole file. A missing or unreadable file is a UserError.
 std::string read_file(const fs::path& path);
 
-// Writes to a temporary file beside `path`, syncs it and renames it into place: readers see the old content or the new,
-// never a part. A full disk or an unwritable folder is a UserError and leaves `path` as it was.
+// Writes to a temporary file beside `path`, syncs it, renames it into place and syncs the folder: readers see the old
+// content or the new, never a part, and what was written survives a power cut. A full disk or an unwritable folder is a
+// UserError and leaves `path` as it was.
 void write_file_atomically(const fs::path& path, std::string_view content);
 
 // The same for writers that need a path: `write` fills the temporary file it is given.
 void write_file_atomically(const fs::path& path, const std::function<void(const fs::path& temporary)>& write);
 
-// Creates the folder and its parents, or throws a UserError.
+// Appends the line and its line feed, and syncs them. A full disk is a UserError and leaves the file as it was; a power
+// cut can leave a part of the line, without its line feed.
+void append_line(const fs::path& path, std::string_view line);
+
+// Creates the folder and its parents and makes them durable, or throws a UserError.
 void make_folder(const fs::path& folder);
+
+// Makes names in the folder durable that were created, renamed or removed. Folders that cannot be opened and file
+// systems that sync no folders are left alone.
+void sync_folder(const fs::path& folder);
 
 // Lower-case hexadecimal SHA-256.
 std::string sha256(std::string_view content);

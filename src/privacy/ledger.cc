@@ -21,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 3;
+constexpr const char* kInMemory = ":memory:";  // as SQLite calls it
 // ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
 
@@ -44,7 +45,7 @@ constexpr const char* kColumns =
 constexpr int kColumnCount = 19;
 
 // What a row's link in the chain covers.
-std::string link(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
+std::string link_of(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
   return sha256(json::array({previous,
                              e.round,
                              e.client,
@@ -156,7 +157,7 @@ Ledger::Ledger(const std::filesystem::path& file, Mode mode) {
 }
 
 Ledger::Ledger() {
-  open(":memory:", Mode::kWrite);
+  open(kInMemory, Mode::kWrite);
 }
 
 void Ledger::open(const std::string& name, Mode mode) {
@@ -166,7 +167,7 @@ void Ledger::open(const std::string& name, Mode mode) {
     if (sqlite3_open_v2(name.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
       fail_user("cannot open the ledger {}: {}", name, sqlite3_errmsg(database_));
     }
-    if (mode == Mode::kWrite && name != ":memory:") {
+    if (mode == Mode::kWrite && name != kInMemory) {
       lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
       if (lock_ < 0) fail_user("cannot open the ledger {}: {}", name, std::strerror(errno));
       if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
@@ -201,8 +202,10 @@ void Ledger::load() {
   const Statement tables(database_, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'releases'");
   tables.next();
   if (tables.integer(0) == 0) {
+    if (sqlite3_db_readonly(database_, "main") != 0) fail_user("{} is not a ledger: it holds none", name_);
     // In one step: a process killed here leaves either a whole ledger or none.
     execute(fmt::format("BEGIN IMMEDIATE; {} PRAGMA user_version = {}; COMMIT", kSchema, kVersion).c_str());
+    if (name_ != kInMemory) sync_folder(fs::path(name_).parent_path());
     return;
   }
   if (version.integer(0) != kVersion) {
@@ -366,7 +369,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
     in_transaction_ = true;
   }
   const int64_t time = std::max(now(), last_time_);
-  std::string chain = link(head_, event, attempt, time);
+  std::string chain = link_of(head_, event, attempt, time);
   insert_->bind(event);
   insert_->bind(kColumnCount + 1, attempt);
   insert_->bind(kColumnCount + 2, time);
@@ -463,6 +466,13 @@ std::string Ledger::head() const {
   return head_;
 }
 
+std::string Ledger::link(int64_t row) const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_, "SELECT chain FROM releases WHERE id = ?1");
+  query.bind(1, row);
+  return query.next() ? query.text(0) : "";
+}
+
 void Ledger::verify_chain() const {
   const std::lock_guard lock(mutex_);
   const Statement query(database_,
@@ -470,7 +480,7 @@ void Ledger::verify_chain() const {
   std::string previous;
   while (query.next()) {
     const std::string chain = query.text(kColumnCount + 2);
-    if (link(previous, query.event(), query.integer(kColumnCount), query.integer(kColumnCount + 1)) != chain) {
+    if (link_of(previous, query.event(), query.integer(kColumnCount), query.integer(kColumnCount + 1)) != chain) {
       fail_user("the ledger {} has been tampered with: row {} is not what was written", name_,
                 query.integer(kColumnCount + 3));
     }

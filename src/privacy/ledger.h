@@ -40,7 +40,7 @@ class Ledger {
  public:
   enum class Mode { kWrite, kRead };
 
-  // Opens the file, or creates it (kWrite). An unreadable, truncated, shortened or foreign file is a UserError.
+  // Opens the file, or creates it durably (kWrite). An unreadable, truncated, shortened or foreign file is a UserError.
   explicit Ledger(const std::filesystem::path& file, Mode mode = Mode::kWrite);
   // A ledger that lives in memory, for dry runs and benchmarks.
   Ledger();
@@ -83,6 +83,8 @@ class Ledger {
   int64_t rows() const;
   // The last link of the chain.
   std::string head() const;
+  // The link of one row; rows are numbered from 1. "" if there is no such row.
+  std::string link(int64_t row) const;
   // Recomputes the chain; a UserError names the first row that was changed.
   void verify_chain() const;
 

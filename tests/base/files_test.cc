@@ -1,18 +1,25 @@
 #include "base/files.h"
 
 #include "../support/expect_user_error.h"
+#include "../support/synced_paths.h"
 #include "../support/temp_folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
 namespace sotto {
 namespace {
 
+using test::SyncedPaths;
 using test::TempFolder;
+using ::testing::ElementsAre;
 
 size_t entries_in(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
@@ -69,6 +76,59 @@ TEST(WriteFileAtomically, AFullDiskIsAUserError) {
   };
   EXPECT_USER_ERROR(write_file_atomically(folder / "x", write), "no space");
   EXPECT_EQ(entries_in(folder.path()), 0u);
+}
+
+// What is renamed into place is on disk before its name is.
+TEST(WriteFileAtomically, SyncsTheFileAndThenItsFolder) {
+  const TempFolder folder;
+  const fs::path top = fs::canonical(folder.path());
+  SyncedPaths::all().take();
+  write_file_atomically(top / "x", "text");
+  EXPECT_THAT(SyncedPaths::all().take(), ElementsAre(top / fmt::format("x.{}.tmp", ::getpid()), top));
+}
+
+TEST(AppendLine, KeepsWhatIsThereAndSyncs) {
+  const TempFolder folder;
+  const fs::path top = fs::canonical(folder.path());
+  SyncedPaths::all().take();
+  append_line(top / "x", "one");
+  EXPECT_THAT(SyncedPaths::all().take(), ElementsAre(top / "x", top));
+  append_line(top / "x", "two");
+  EXPECT_THAT(SyncedPaths::all().take(), ElementsAre(top / "x"));
+  EXPECT_EQ(read_file(top / "x"), "one\ntwo\n");
+  EXPECT_USER_ERROR(append_line(folder / "no/such/x", "text"), "cannot write");
+}
+
+// A file-size limit stands in for a full disk: a part of the line is written before it fails.
+TEST(AppendLine, TakesBackALineThatDoesNotFit) {
+  const TempFolder folder;
+  append_line(folder / "x", "one");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {.rlim_cur = 8, .rlim_max = 8};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      append_line(folder / "x", "a longer line");
+    } catch (const UserError&) {
+      ::_exit(0);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(read_file(folder / "x"), "one\n");
+}
+
+TEST(MakeFolder, SyncsTheParentsOfWhatItMade) {
+  const TempFolder folder;
+  const fs::path top = fs::canonical(folder.path());
+  SyncedPaths::all().take();
+  make_folder(top / "a/b/c");
+  EXPECT_THAT(SyncedPaths::all().take(), ElementsAre(top, top / "a", top / "a/b"));
+  make_folder(top / "a/b/c");
+  EXPECT_THAT(SyncedPaths::all().take(), ElementsAre());
 }
 
 TEST(MakeFolder, MakesParentsAndRefusesFiles) {

@@ -1,5 +1,7 @@
 #include "privacy/ledger.h"
 
+#include "../support/expect_user_error.h"
+#include "../support/synced_paths.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -74,6 +76,30 @@ TEST_F(LedgerFile, KeepsRowsAcrossReopening) {
   EXPECT_THAT(ledger.events(), ::testing::ElementsAre(event(1, 2), gaussian(1, 3, 2.5)));
   EXPECT_EQ(ledger.rows(), 2);
   ledger.verify_chain();
+}
+
+TEST_F(LedgerFile, ItsNameIsDurableWhenItIsMade) {
+  test::SyncedPaths::all().take();
+  const Ledger ledger(file_);
+  EXPECT_THAT(test::SyncedPaths::all().take(), ::testing::Contains(fs::canonical(folder_)));
+}
+
+TEST_F(LedgerFile, EveryRowHasItsLink) {
+  write_rows();
+  Ledger ledger(file_);
+  EXPECT_EQ(ledger.link(3), ledger.head());
+  const std::string third = ledger.head();
+  ledger.spend(gaussian(2, 0, 4.0));
+  EXPECT_EQ(ledger.link(3), third);
+  EXPECT_EQ(ledger.link(4), ledger.head());
+  EXPECT_NE(ledger.link(4), third);
+  EXPECT_EQ(ledger.link(0), "");
+  EXPECT_EQ(ledger.link(5), "");
+}
+
+TEST_F(LedgerFile, AnEmptyFileIsNoLedgerToRead) {
+  write_file_atomically(file_, "");
+  EXPECT_USER_ERROR(Ledger(file_, Ledger::Mode::kRead), "is not a ledger");
 }
 
 TEST_F(LedgerFile, CommittedRowsSurviveAKilledProcess) {
