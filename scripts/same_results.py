@@ -152,7 +152,7 @@ def ledger_of(path):
         return sorted(str([(names[i], row[i]) for i in kept]) for row in database.execute(f"SELECT * FROM {table}"))
 
 
-TIMES = {"samples_per_second", "config_hash", "name"}
+TIMES = {"samples_per_second", "config_hash", "name", "ledger_head", "checksum"}
 
 
 def facts_of(folder, name):

@@ -39,10 +39,6 @@ std::string cell(double value) {
   return fmt::format("{}", value);
 }
 
-privacy::Ledger ledger_of(const RunReader& run) {
-  return privacy::Ledger(run.folder() / "ledger.sqlite", privacy::Ledger::Mode::kRead);
-}
-
 // Scores that clients have of their own, in any of the rounds.
 std::set<std::string> client_scores(const std::vector<json>& rounds) {
   std::set<std::string> names;
@@ -80,12 +76,12 @@ CsvTable clients_csv(const RunReader& run, const config::RunSpec& spec) {
   header.insert(header.end(), {"claimed_epsilon", "proven_epsilon"});
   CsvTable table = {.text = line(header)};
   if (rounds.empty()) return table;
-  const privacy::Ledger ledger = ledger_of(run);
+  const auto ledger = run.ledger();
   privacy::Spending spending = declared_spending(spec);
   for (const json& round : rounds) {
     if (!round.contains("evaluation")) continue;
     const json& evaluation = round["evaluation"];
-    spending.advance_to(round["round"].get<int64_t>(), ledger);
+    spending.advance_to(round["round"].get<int64_t>(), *ledger);
     std::set<int64_t> clients;
     for (const auto& [client, score] : evaluation["accuracy"]["per_client"].items()) clients.insert(std::stoll(client));
     for (const int64_t client : clients) {
@@ -117,7 +113,7 @@ CsvTable rounds_csv(const RunReader& run, const config::RunSpec& spec) {
   header.insert(header.end(), {"claimed_epsilon", "proven_epsilon"});
   CsvTable table = {.text = line(header)};
   if (rounds.empty()) return table;
-  const privacy::Ledger ledger = ledger_of(run);
+  const auto ledger = run.ledger();
   privacy::Spending spending = declared_spending(spec);
   for (const json& round : rounds) {
     std::vector<std::string> row;
@@ -125,7 +121,7 @@ CsvTable rounds_csv(const RunReader& run, const config::RunSpec& spec) {
     const auto flat =
         round.contains("evaluation") ? flat_evaluation(round["evaluation"]) : std::map<std::string, json>();
     for (const std::string& name : scores) row.push_back(flat.contains(name) ? cell(flat.at(name)) : "");
-    spending.advance_to(round["round"].get<int64_t>(), ledger);
+    spending.advance_to(round["round"].get<int64_t>(), *ledger);
     const privacy::Guarantee spent = spending.worst();
     row.insert(row.end(), {cell(spent.claimed), cell(spent.proven)});
     table.text += line(row);
@@ -138,8 +134,7 @@ CsvTable ledger_csv(const RunReader& run) {
   CsvTable table = {.text = line({"round", "client", "observer", "what", "mechanism", "why_unproven", "noise",
                                   "sensitivity", "sampling_rate", "steps", "slack", "claimed_by", "claimed_multiplier",
                                   "claimed_steps", "claimed_epsilon", "adjacency", "unit", "generator", "parameters"})};
-  if (!fs::exists(run.folder() / "ledger.sqlite")) return table;
-  for (const privacy::Event& event : ledger_of(run).events()) {
+  for (const privacy::Event& event : run.ledger()->events()) {
     ++table.rows;
     table.text += line({std::to_string(event.round), std::to_string(event.client), event.observer, event.what,
                         event.mechanism, event.why_unproven, cell(event.noise_scale), cell(event.sensitivity),

@@ -73,12 +73,12 @@ std::string EventExport::new_records() {
   std::erase_if(lines, [&](const auto& line) { return line["round"].template get<int64_t>() <= last_round_; });
   if (lines.empty()) return "";
   // A round is written down after its rows: whoever has read the round finds them.
-  const privacy::Ledger ledger(run_.folder() / "ledger.sqlite", privacy::Ledger::Mode::kRead);
+  const auto ledger = run_.ledger();
   std::string records;
   for (const nlohmann::json& line : lines) {
     last_round_ = line["round"].get<int64_t>();
     elapsed_ += line["seconds"].get<double>() + line["evaluation_seconds"].get<double>();
-    spending_.advance_to(last_round_, ledger);
+    spending_.advance_to(last_round_, *ledger);
     records += round_event_record(
         {.line = line, .wall_time = start_ + elapsed_, .spent = spending_.worst(), .per_client = per_client_});
   }

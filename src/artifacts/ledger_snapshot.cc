@@ -1,5 +1,6 @@
 #include "artifacts/ledger_snapshot.h"
 
+#include "artifacts/ledger_mark.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -44,7 +45,8 @@ bool copied(const fs::path& run, const fs::path& to) {
 }  // namespace
 
 LedgerSnapshot::LedgerSnapshot(const fs::path& run) {
-  if (!fs::exists(run / kFiles[0])) fail_user("{} has no ledger", run.string());
+  require_ledger(run);
+  const std::vector<LedgerMark> marks = ledger_marks(run);
   std::string name = (fs::temp_directory_path() / "sotto-ledger-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) fail_user("cannot create a folder in {}", fs::temp_directory_path().string());
   folder_ = name;
@@ -55,6 +57,7 @@ LedgerSnapshot::LedgerSnapshot(const fs::path& run) {
       std::this_thread::sleep_for(kPause);
     }
     ledger_ = std::make_unique<privacy::Ledger>(folder_ / kFiles[0], privacy::Ledger::Mode::kRead);
+    check_marks(run, *ledger_, marks);
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);

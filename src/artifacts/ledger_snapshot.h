@@ -12,7 +12,8 @@ namespace sotto::artifacts {
 // directory stays untouched, and a run that is writing is not disturbed.
 class LedgerSnapshot {
  public:
-  // A UserError if there is no ledger, if it is damaged, or if it changed all the time while it was being copied.
+  // A UserError if there is no ledger, if it is damaged or not the one that checkpoint and summary speak of, or if it
+  // changed all the time while it was being copied.
   explicit LedgerSnapshot(const std::filesystem::path& run);
   ~LedgerSnapshot();
   LedgerSnapshot(const LedgerSnapshot&) = delete;

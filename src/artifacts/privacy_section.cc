@@ -82,6 +82,7 @@ json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger)
     section["observers"].push_back(observer_row(spec, ledger, observer));
   }
   section["ledger_rows"] = ledger.rows();
+  section["ledger_head"] = ledger.head();
   return section;
 }
 

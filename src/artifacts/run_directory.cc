@@ -1,10 +1,13 @@
 #include "artifacts/run_directory.h"
 
+#include "artifacts/checkpoint_file.h"
 #include "artifacts/environment.h"
+#include "artifacts/ledger_mark.h"
 #include "artifacts/metrics.h"
 #include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "config/load.h"
 #include "io/safetensors.h"
 
@@ -14,9 +17,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
-#include <tuple>
 
 namespace sotto::artifacts {
 namespace {
@@ -26,42 +26,8 @@ using nlohmann::json;
 constexpr const char* kConfig = "config.toml";
 constexpr const char* kEnvironment = "environment.json";
 constexpr const char* kMetrics = "metrics.jsonl";
-constexpr const char* kSummary = "summary.json";
 constexpr const char* kLedgerHead = "ledger.head";
-constexpr const char* kBroadcastPrefix = "broadcast/";
-constexpr const char* kServerPrefix = "server/";
-constexpr const char* kCohortsPrefix = "cohorts/";
-
-fs::path checkpoint_path(const fs::path& folder, int64_t round) {
-  return folder / "checkpoints" / fmt::format("round_{:06}.safetensors", round);
-}
-
-void add_prefixed(NamedTensors& to, const NamedTensors& from, const char* prefix) {
-  for (const auto& [name, value] : from) to.push_back({prefix + name, value});
-}
-
-NamedTensors take_prefixed(const NamedTensors& from, std::string_view prefix) {
-  NamedTensors taken;
-  for (const auto& [name, value] : from) {
-    if (name.starts_with(prefix)) taken.push_back({name.substr(prefix.size()), value.clone()});
-  }
-  return taken;
-}
-
-// Appends and syncs; a failed write takes the partial line back.
-void append_line(const fs::path& path, const std::string& line) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) fail_user("cannot write {}: {}", path.string(), std::strerror(errno));
-  const off_t before = ::lseek(file, 0, SEEK_END);
-  const std::string text = line + "\n";
-  const ssize_t written = ::write(file, text.data(), text.size());
-  const int error = errno;
-  const bool complete = written == static_cast<ssize_t>(text.size());
-  if (!complete) std::ignore = ::ftruncate(file, before);
-  ::close(file);
-  if (!complete)
-    fail_user("cannot write {}: {}", path.string(), written < 0 ? std::strerror(error) : "the disk is full");
-}
+constexpr const char* kCheckpoints = "checkpoints";
 
 }  // namespace
 
@@ -80,22 +46,32 @@ std::string RunReader::config_toml() const {
 }
 
 std::vector<json> RunReader::rounds() const {
+  const fs::path file = folder_ / kMetrics;
   std::vector<json> lines;
-  if (!fs::exists(folder_ / kMetrics)) return lines;
-  std::istringstream stream(read_file(folder_ / kMetrics));
-  for (std::string line; std::getline(stream, line);) {
-    json value = json::parse(line, nullptr, false);
-    if (value.is_discarded()) break;
+  if (!fs::exists(file)) return lines;
+  std::vector<std::string> texts = split(read_file(file), '\n');
+  texts.pop_back();  // what stands behind the last line feed is not complete
+  for (const std::string& text : texts) {
+    json value = json::parse(text, nullptr, false);
+    if (!value.is_object()) {
+      fail_user("{}, line {}, is damaged; remove the file and what is in {}, resume, and the run begins again",
+                file.string(), lines.size() + 1, (folder_ / kCheckpoints).string());
+    }
     lines.push_back(std::move(value));
   }
   return lines;
 }
 
 std::optional<json> RunReader::summary() const {
-  if (!fs::exists(folder_ / kSummary)) return std::nullopt;
-  json value = json::parse(read_file(folder_ / kSummary), nullptr, false);
-  if (value.is_discarded()) fail_user("{} is damaged; delete it and resume the run", (folder_ / kSummary).string());
-  return value;
+  return read_summary(folder_);
+}
+
+std::unique_ptr<const privacy::Ledger> RunReader::ledger() const {
+  require_ledger(folder_);
+  const std::vector<LedgerMark> marks = ledger_marks(folder_);
+  auto ledger = std::make_unique<const privacy::Ledger>(ledger_file(folder_), privacy::Ledger::Mode::kRead);
+  check_marks(folder_, *ledger, marks);
+  return ledger;
 }
 
 std::optional<std::string> RunReader::ledger_head() const {
@@ -105,71 +81,101 @@ std::optional<std::string> RunReader::ledger_head() const {
 }
 
 std::optional<federation::Checkpoint> RunReader::last_checkpoint(const std::string& config_hash) const {
-  fs::path newest;
-  if (fs::exists(folder_ / "checkpoints")) {
-    for (const auto& entry : fs::directory_iterator(folder_ / "checkpoints")) {
-      if (entry.path().extension() == ".safetensors") newest = std::max(newest, entry.path());
-    }
-  }
-  if (newest.empty()) return std::nullopt;
-  const io::SafeTensors file = io::read_safetensors(newest);
-  if (!file.metadata.contains("round") || !file.metadata.contains("config_hash") ||
-      file.metadata.at("config_hash") != config_hash) {
-    fail_user("{} belongs to a different config; use another --out", newest.string());
-  }
-  federation::Checkpoint checkpoint;
-  checkpoint.round = std::stoll(file.metadata.at("round"));
-  checkpoint.broadcast = {checkpoint.round, take_prefixed(file.tensors, kBroadcastPrefix)};
-  checkpoint.server_state = take_prefixed(file.tensors, kServerPrefix);
-  checkpoint.cohorts = take_prefixed(file.tensors, kCohortsPrefix);
-  return checkpoint;
+  const auto last = read_last_checkpoint(folder_);
+  return last ? std::optional(last->checkpoint(config_hash)) : std::nullopt;
 }
+
+class RunDirectory::Lock {
+ public:
+  explicit Lock(const fs::path& folder) {
+    const fs::path path = folder / "lock";
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file_ < 0) fail_user("cannot write to {}: {}", folder.string(), std::strerror(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    ::close(file_);
+    fail_user("{} is being written by another process", folder.string());
+  }
+  ~Lock() { ::close(file_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_ = -1;
+};
 
 RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool resume)
     : folder_(std::move(folder)), spec_(spec) {
-  if (!resume || !fs::exists(folder_)) {
-    if (fs::exists(folder_)) {
-      fail_user("{} exists already; add --resume to continue it, or choose another --out", folder_.string());
-    }
-    if (folder_.has_parent_path()) make_folder(folder_.parent_path());
-    const fs::path fresh = folder_.string() + fmt::format(".{}.tmp", ::getpid());
-    make_folder(fresh / "checkpoints");
-    write_file_atomically(fresh / kConfig, spec.to_toml());
-    write_file_atomically(fresh / kEnvironment, environment().dump(2) + "\n");
-    std::error_code error;
-    fs::rename(fresh, folder_, error);
-    if (error) {
-      fs::remove_all(fresh);
-      fail_user("cannot create {}: {}", folder_.string(), error.message());
-    }
-    lock();
+  if (resume && fs::exists(folder_)) {
+    this->resume();
     return;
   }
+  create();
+  lock_ = std::make_unique<Lock>(folder_);
+  ledger_ = std::make_unique<privacy::Ledger>(ledger_file(folder_));
+}
+
+RunDirectory::~RunDirectory() = default;
+
+void RunDirectory::create() const {
+  if (fs::exists(folder_)) {
+    fail_user("{} exists already; add --resume to continue it, or choose another --out", folder_.string());
+  }
+  if (folder_.has_parent_path()) make_folder(folder_.parent_path());
+  const fs::path fresh = folder_.string() + fmt::format(".{}.tmp", ::getpid());
+  const auto remove_fresh = [&] {
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
+  };
+  try {
+    make_folder(fresh / kCheckpoints);
+    write_file_atomically(fresh / kConfig, spec_.to_toml());
+    write_file_atomically(fresh / kEnvironment, environment().dump(2) + "\n");
+    privacy::Ledger(ledger_file(fresh)).commit();
+    fs::rename(fresh, folder_);
+  } catch (const fs::filesystem_error& error) {
+    remove_fresh();
+    fail_user("cannot create {}: {}", folder_.string(), error.code().message());
+  } catch (...) {
+    remove_fresh();
+    throw;
+  }
+  sync_folder(folder_.parent_path());
+}
+
+void RunDirectory::resume() {
   const RunReader reader(folder_);
-  lock();
-  resume_from_ = reader.last_checkpoint(spec.hash());
+  lock_ = std::make_unique<Lock>(folder_);
+  const auto last = read_last_checkpoint(folder_);
+  if (last) {
+    resume_from_ = last->checkpoint(spec_.hash());
+    if (!last->ledger()) {
+      fail_user("{} does not say how far its ledger had come, as an earlier version wrote it; use another --out",
+                last->path().string());
+    }
+  }
+  require_ledger(folder_);
+  const std::vector<LedgerMark> marks = ledger_marks(folder_);
+  ledger_ = std::make_unique<privacy::Ledger>(ledger_file(folder_));
+  check_marks(folder_, *ledger_, marks);
   drop_rounds_after(resume_from_ ? resume_from_->round : 0);
-}
-
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
-void RunDirectory::lock() {
-  const fs::path path = folder_ / "lock";
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) fail_user("cannot write to {}: {}", folder_.string(), std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) fail_user("{} is being written by another process", folder_.string());
 }
 
 // Rounds after the checkpoint will be run again.
 void RunDirectory::drop_rounds_after(int64_t round) const {
   std::string kept;
+  int64_t count = 0;
   for (const json& line : RunReader(folder_).rounds()) {
-    if (line["round"].get<int64_t>() <= round) kept += line.dump() + "\n";
+    if (line["round"].get<int64_t>() > round) continue;
+    kept += line.dump() + "\n";
+    ++count;
+  }
+  if (count != round) {
+    fail_user(
+        "{} holds {} of the {} rounds before the checkpoint; remove what is in {}, resume, and the run begins again",
+        (folder_ / kMetrics).string(), count, round, (folder_ / kCheckpoints).string());
   }
   write_file_atomically(folder_ / kMetrics, kept);
-  fs::remove(folder_ / kSummary);
+  fs::remove(summary_file(folder_));
 }
 
 void RunDirectory::upload(int64_t round, int64_t client, const privacy::Upload& upload) {
@@ -184,30 +190,19 @@ void RunDirectory::round(const federation::RoundRecord& record) {
 }
 
 void RunDirectory::checkpoint(const federation::Checkpoint& checkpoint) {
-  io::SafeTensors file;
-  add_prefixed(file.tensors, checkpoint.broadcast.values, kBroadcastPrefix);
-  add_prefixed(file.tensors, checkpoint.server_state, kServerPrefix);
-  add_prefixed(file.tensors, checkpoint.cohorts, kCohortsPrefix);
-  file.metadata = {{"round", std::to_string(checkpoint.round)}, {"config_hash", spec_.hash()}};
-  const fs::path path = checkpoint_path(folder_, checkpoint.round);
-  io::write_safetensors(path, file);
-  for (const auto& entry : fs::directory_iterator(folder_ / "checkpoints")) {
-    if (entry.path() != path) fs::remove(entry.path());
-  }
+  ledger_->commit();
+  write_checkpoint(folder_, checkpoint, spec_.hash(), *ledger_);
 }
 
 fs::path RunDirectory::state_folder() const {
   return folder_ / "state";
 }
 
-fs::path RunDirectory::ledger_file() const {
-  return folder_ / "ledger.sqlite";
-}
-
-json RunDirectory::finish(const privacy::Ledger& ledger) {
-  const json summary = make_summary(spec_, RunReader(folder_).rounds(), ledger);
-  write_file_atomically(folder_ / kLedgerHead, ledger.head() + "\n");
-  write_file_atomically(folder_ / kSummary, summary.dump(2) + "\n");
+json RunDirectory::finish() {
+  ledger_->commit();
+  const json summary = make_summary(spec_, RunReader(folder_).rounds(), *ledger_);
+  write_file_atomically(folder_ / kLedgerHead, ledger_->head() + "\n");
+  write_file_atomically(summary_file(folder_), summary.dump(2) + "\n");
   return summary;
 }
 

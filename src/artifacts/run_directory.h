@@ -3,9 +3,9 @@
 //   config.toml              the resolved settings
 //   environment.json         what the run was made with
 //   metrics.jsonl            a line a round
-//   ledger.sqlite            a row a release
+//   ledger.sqlite            a row a release; there from the first moment on
 //   ledger.head              the last link of the ledger's chain when the run was finished
-//   checkpoints/             the server's side after the last checkpointed round
+//   checkpoints/             the server's side after the last checkpointed round, and how far the ledger had come
 //   state/                   clients' personal state of the same round
 //   uploads/                 recorded uploads, if asked for: round_R/client_C.safetensors
 //   summary.json             the result; present only when the run is finished
@@ -32,10 +32,14 @@ class RunReader {
   // The resolved settings, and as TOML text.
   config::RunSpec spec() const;
   std::string config_toml() const;
-  // Complete lines of metrics.jsonl, in round order; a line cut off by a kill is not there.
+  // Complete lines of metrics.jsonl, in round order; a last line cut off by a crash is not there. Any other line that
+  // cannot be read is a UserError.
   std::vector<nlohmann::json> rounds() const;
-  // Absent while the run is not finished.
+  // As read_summary: absent while the run is not finished.
   std::optional<nlohmann::json> summary() const;
+  // For reading, also beside a writer. A ledger that is missing or not the one that checkpoint and summary speak of is a
+  // UserError.
+  std::unique_ptr<const privacy::Ledger> ledger() const;
   // The ledger's last link as the finished run recorded it.
   std::optional<std::string> ledger_head() const;
   // The last checkpoint, if any. One that belongs to another config is a UserError.
@@ -45,11 +49,13 @@ class RunReader {
   std::filesystem::path folder_;
 };
 
-// Writing side. Nothing exists on disk before the constructor, which creates the folder with its config in one step.
+// Writing side. Nothing exists on disk before the constructor, which creates the folder with its config and its ledger in
+// one step.
 class RunDirectory {
  public:
   // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash,
-  // and another process must not be writing to it.
+  // its ledger must hold all that checkpoint and summary have seen, and another process must not be writing to it. What
+  // cannot be continued is a UserError and is left as it was.
   RunDirectory(std::filesystem::path folder, const config::RunSpec& spec, bool resume);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
@@ -60,19 +66,23 @@ class RunDirectory {
   void checkpoint(const federation::Checkpoint& checkpoint);
 
   std::filesystem::path state_folder() const;
-  std::filesystem::path ledger_file() const;
+  privacy::Ledger& ledger() { return *ledger_; }
+  const privacy::Ledger& ledger() const { return *ledger_; }
   const std::optional<federation::Checkpoint>& resume_from() const { return resume_from_; }
 
   // Writes summary.json and returns it.
-  nlohmann::json finish(const privacy::Ledger& ledger);
+  nlohmann::json finish();
 
  private:
-  void lock();
+  class Lock;
+  void create() const;
+  void resume();
   void drop_rounds_after(int64_t round) const;
 
   std::filesystem::path folder_;
   const config::RunSpec& spec_;
-  int lock_ = -1;
+  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<privacy::Ledger> ledger_;
   std::optional<federation::Checkpoint> resume_from_;
 };
 

@@ -1,12 +1,24 @@
 #include "artifacts/summary.h"
 
+#include "artifacts/ledger_mark.h"
 #include "artifacts/privacy_section.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "base/json_number.h"
 #include "federation/federation.h"
 #include "methods/catalogue.h"
 
 namespace sotto::artifacts {
+namespace {
+
 using nlohmann::json;
+
+std::string summary_checksum(json summary) {
+  summary.erase("checksum");
+  return sha256(summary.dump());
+}
+
+}  // namespace
 
 json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, const privacy::Ledger& ledger) {
   double seconds = 0.0;
@@ -37,6 +49,23 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   summary["model"] = methods::trained_model_name(spec);
   summary["method"] = spec.method;
   summary["variant"] = settings::word(spec.variant);
+  summary["checksum"] = summary_checksum(summary);
+  return summary;
+}
+
+fs::path summary_file(const fs::path& run) {
+  return run / "summary.json";
+}
+
+std::optional<json> read_summary(const fs::path& run) {
+  const fs::path file = summary_file(run);
+  if (!fs::exists(file)) return std::nullopt;
+  json summary = json::parse(read_file(file), nullptr, false);
+  if (!summary.is_object()) fail_user("{} is damaged; delete it and resume the run", file.string());
+  if (summary.contains("checksum") && summary["checksum"] != summary_checksum(summary)) {
+    fail_user("{} was changed: it does not fit its checksum; delete it and resume the run", file.string());
+  }
+  require_ledger(run);
   return summary;
 }
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace sotto::cli {
@@ -40,15 +41,13 @@ std::string epsilon_text(const json& value) {
 
 struct OpenRun {
   explicit OpenRun(const std::string& folder)
-      : reader(folder),
-        spec(run::load_spec({.config = folder, .overrides = {}})),
-        ledger(std::filesystem::path(folder) / "ledger.sqlite", privacy::Ledger::Mode::kRead) {}
+      : reader(folder), spec(run::load_spec({.config = folder, .overrides = {}})), ledger(reader.ledger()) {}
 
   double delta() const { return spec.privacy ? spec.privacy->delta : 1e-5; }
 
   artifacts::RunReader reader;
   config::RunSpec spec;
-  privacy::Ledger ledger;
+  std::unique_ptr<const privacy::Ledger> ledger;
 };
 
 json clients_json(const OpenRun& run, const std::vector<privacy::Event>& events) {
@@ -56,7 +55,7 @@ json clients_json(const OpenRun& run, const std::vector<privacy::Event>& events)
   for (const auto& event : events) ++releases[event.client];
   std::map<std::string, std::vector<privacy::Guarantee>> seen;
   for (const char* observer : kObservers) {
-    seen[observer] = privacy::guarantees(run.ledger, observer, run.spec.data.clients, run.delta());
+    seen[observer] = privacy::guarantees(*run.ledger, observer, run.spec.data.clients, run.delta());
   }
   json clients = json::array();
   for (int64_t client = 0; client < run.spec.data.clients; ++client) {
@@ -194,18 +193,18 @@ std::string show_text(const json& value, bool all) {
 
 void show(const LedgerOptions& options) {
   const OpenRun run(options.run);
-  const std::vector<privacy::Event> events = run.ledger.events();
+  const std::vector<privacy::Event> events = run.ledger->events();
   json terms = nullptr;
   if (run.spec.privacy) terms = run.spec.to_json()["privacy"];
   json value = {{"run", options.run},
-                {"rows", run.ledger.rows()},
-                {"head", run.ledger.head()},
-                {"noise", run.ledger.generator()},
+                {"rows", run.ledger->rows()},
+                {"head", run.ledger->head()},
+                {"noise", run.ledger->generator()},
                 {"terms", terms},
                 {"releases", kinds_json(events)},
                 {"clients", clients_json(run, events)},
                 {"over_time", over_time_json(run, events)}};
-  value.update(artifacts::basis_fields(run.spec, run.ledger.generator()));
+  value.update(artifacts::basis_fields(run.spec, run.ledger->generator()));
   if (options.output.json) {
     print_json(value);
   } else {
@@ -217,7 +216,7 @@ void check_budgets(const OpenRun& run) {
   if (!run.spec.privacy) return;
   const bool paper = run.spec.as_printed();
   const auto spent =
-      privacy::guarantees(run.ledger, settings::word(run.spec.privacy->observer), run.spec.data.clients, run.delta());
+      privacy::guarantees(*run.ledger, settings::word(run.spec.privacy->observer), run.spec.data.clients, run.delta());
   for (size_t client = 0; client < spent.size(); ++client) {
     const double epsilon = paper ? spent[client].claimed : spent[client].proven;
     const double budget = run.spec.privacy->budget_of(static_cast<int64_t>(client));
@@ -239,22 +238,22 @@ void check_summary(const json& recorded, const json& recomputed) {
 
 void verify(const LedgerOptions& options) {
   const OpenRun run(options.run);
-  run.ledger.verify_chain();
-  if (run.spec.privacy && run.ledger.terms() && *run.ledger.terms() != *run.spec.privacy) {
+  run.ledger->verify_chain();
+  if (run.spec.privacy && run.ledger->terms() && *run.ledger->terms() != *run.spec.privacy) {
     fail_user("the ledger of {} was opened under other privacy terms than its config states", options.run);
   }
   check_budgets(run);
-  const json section = artifacts::privacy_section(run.spec, run.ledger);
+  const json section = artifacts::privacy_section(run.spec, *run.ledger);
   const auto summary = run.reader.summary();
   if (summary) {
     check_summary((*summary)["privacy"], section);
-    if (run.reader.ledger_head() != run.ledger.head()) {
+    if (run.reader.ledger_head() != run.ledger->head()) {
       fail_user("the ledger of {} is not the one its run finished with: ledger.head holds another last link",
                 options.run);
     }
   }
   const json value = {{"run", options.run},
-                      {"rows", run.ledger.rows()},
+                      {"rows", run.ledger->rows()},
                       {"chain", "intact"},
                       {"summary", summary ? "matches" : "not written yet"},
                       {"privacy", section}};
@@ -262,7 +261,7 @@ void verify(const LedgerOptions& options) {
     print_json(value);
     return;
   }
-  print_text(fmt::format("{} rows, chain intact, budgets kept; {}\n", run.ledger.rows(),
+  print_text(fmt::format("{} rows, chain intact, budgets kept; {}\n", run.ledger->rows(),
                          summary ? "ε recomputed from the rows equals summary.json" : "the run is not finished"));
 }
 
@@ -285,7 +284,7 @@ void add_ledger(Command& program) {
 
   auto verified = std::make_shared<LedgerOptions>();
   Command verify_command =
-      command.subcommand("verify", "Check the chain of rows, the budgets, and ε against the summary");
+      command.subcommand("verify", "Check the chain of rows, the budgets, and ε against checkpoint and summary");
   add_run_argument(verify_command, *verified);
   add_output_options(verify_command, verified->output, "Print the outcome as JSON");
   add_example(verify_command, "sotto ledger verify runs/first");

@@ -12,7 +12,6 @@ Run::Run(const federation::Setup& setup, const RunOptions& options)
     : setup_(setup),
       folder_(options.folder),
       directory_(options.folder, setup_.spec(), options.resume),
-      ledger_(std::make_unique<privacy::Ledger>(directory_.ledger_file())),
       states_(setup_.spec().federation.state == methods::StateStorage::kDisk
                   ? federation::make_disk_store(directory_.state_folder())
                   : federation::make_memory_store(directory_.state_folder())) {
@@ -22,7 +21,7 @@ Run::Run(const federation::Setup& setup, const RunOptions& options)
     if (done) done(round);
   };
   simulation_ = std::make_unique<transport::Simulation>(
-      setup_, *states_, *ledger_,
+      setup_, *states_, directory_.ledger(),
       transport::SimulationOptions{.threads = options.threads, .resume = directory_.resume_from(), .watcher = watch});
 }
 
@@ -41,7 +40,7 @@ std::optional<federation::RoundRecord> Run::next_round() {
 
 nlohmann::json Run::finish() {
   SOTTO_INVARIANT(finished());
-  nlohmann::json summary = directory_.finish(*ledger_);
+  nlohmann::json summary = directory_.finish();
   const report::PartitionSummary partition = summarise_partition(setup_);
   report::write_partition_picture(folder_ / "partition.png", partition);
   report::write_partition_file(folder_ / "partition.json", partition);

@@ -32,7 +32,7 @@ class Run {
   // the run stands at a checkpoint.
   std::optional<federation::RoundRecord> next_round();
   bool finished() const { return simulation_->broadcast().round == setup_.spec().rounds; }
-  const privacy::Ledger& ledger() const { return *ledger_; }
+  const privacy::Ledger& ledger() const { return directory_.ledger(); }
   // What the server sent last.
   const methods::Broadcast& broadcast() const { return simulation_->broadcast(); }
 
@@ -43,7 +43,6 @@ class Run {
   const federation::Setup setup_;
   std::filesystem::path folder_;
   artifacts::RunDirectory directory_;
-  std::unique_ptr<privacy::Ledger> ledger_;
   std::unique_ptr<federation::StateStore> states_;
   std::unique_ptr<transport::Simulation> simulation_;
   bool stopped_ = false;

@@ -188,7 +188,46 @@ TEST_F(Privacy, AChangedSummaryIsFound) {
   json changed = summary("run");
   changed["privacy"]["proven_epsilon"]["max"] = 0.1;
   write_file_atomically(folder_ / "run" / "summary.json", changed.dump());
+  expect_user_error("ledger verify run", "does not fit its checksum");
+  changed.erase("checksum");
+  changed["checksum"] = sha256(changed.dump());
+  write_file_atomically(folder_ / "run" / "summary.json", changed.dump());
   expect_user_error("ledger verify run", "privacy.proven_epsilon");
+}
+
+TEST_F(Privacy, ALostLedgerIsNoProof) {
+  ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
+  const json before = summary("run");
+  fs::remove(folder_ / "run" / "ledger.sqlite");
+  for (const char* command : {"run private.toml --out run --resume", "ledger verify run", "ledger show run",
+                              "report run", "report run -o page.html", "export run --csv -",
+                              "export run --csv - --table ledger", "export run --tensorboard events"}) {
+    expect_user_error(command, "run has no ledger");
+  }
+  EXPECT_EQ(summary("run"), before);
+  EXPECT_FALSE(fs::exists(folder_ / "page.html"));
+}
+
+TEST_F(Privacy, AnotherRunsLedgerIsNoProof) {
+  local("private.toml");
+  ASSERT_EQ(sotto("run private.toml --out run --quiet").exit_code, 0);
+  ASSERT_EQ(sotto("run private.toml --out other --quiet --set method.clip=0.5").exit_code, 0);
+  fs::copy_file(folder_ / "other" / "ledger.sqlite", folder_ / "run" / "ledger.sqlite",
+                fs::copy_options::overwrite_existing);
+  for (const char* command : {"run private.toml --out run --resume", "ledger verify run", "ledger show run"}) {
+    expect_user_error(command, "is not the ledger of its run");
+  }
+  fs::remove(folder_ / "run" / "summary.json");
+  expect_user_error("ledger verify run", "is not the ledger of its run");
+}
+
+TEST_F(Privacy, ASweepDoesNotCountARunWithoutItsLedger) {
+  local("private.toml");
+  ASSERT_EQ(sotto("sweep private.toml --out sweep --quiet").exit_code, 0);
+  for (const auto& entry : fs::directory_iterator(folder_ / "sweep")) {
+    if (entry.is_directory()) fs::remove(entry.path() / "ledger.sqlite");
+  }
+  expect_user_error("sweep private.toml --out sweep", "has no ledger");
 }
 
 TEST_F(Privacy, AResumedRunSpendsNoMoreThanAnUnbrokenOne) {
