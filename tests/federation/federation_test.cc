@@ -249,6 +249,24 @@ TEST(Ledger, HoldsARowOnDiskBeforeTheUploadIsUsed) {
   fs::remove_all(folder);
 }
 
+// What the server releases goes to clients with the next round.
+TEST(Ledger, HoldsTheServersRowsOnDiskBeforeTheNextRound) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("sotto-server-rows-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto setup = small_setup(config("dp-fedavg"));
+  const auto states = make_memory_store({});
+  {
+    privacy::Ledger ledger(folder / "ledger.sqlite");
+    transport::Simulation simulation(setup, *states, ledger, {.threads = 2});
+    while (simulation.next_round()) {
+      const privacy::Ledger on_disk(folder / "ledger.sqlite", privacy::Ledger::Mode::kRead);
+      EXPECT_EQ(on_disk.rows(), ledger.rows());
+    }
+    EXPECT_EQ(ledger.kinds().size(), 2U) << "what clients hand over, and what the server makes of it";
+  }
+  fs::remove_all(folder);
+}
+
 TEST(FedProx, WithoutItsTermIsFedAvg) {
   const Recorded fedavg = run(small_setup(config("fedavg")));
   const Recorded zero = run(small_setup(config("fedprox") + "mu = 0\n"));
