@@ -5,7 +5,10 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "data/custom.h"
 #include "data/install/install.h"
+#include "data/readers/schema_template.h"
+#include "data/readers/table.h"
 #include "data/source.h"
 
 #include <ATen/ATen.h>
@@ -29,6 +32,9 @@ struct ShowOptions {
   std::string name;
   std::vector<std::string> domains;
   int64_t image_size = 0;
+  bool schema = false;
+  std::string schema_from;
+  data::StatedColumns stated;
   OutputOptions output;
 };
 
@@ -175,7 +181,24 @@ data::DataOptions options_for(const std::string& name_or_path) {
   return options;
 }
 
+// Nothing of the records goes into it.
+void show_schema(const ShowOptions& options) {
+  if (!data::may_be_table(options.name)) {
+    fail_user("--schema: {} is no table of yours; name a .csv file, or a folder with train.csv", options.name);
+  }
+  data::StatedColumns stated = options.stated;
+  if (!options.schema_from.empty()) stated.prior = data::read_unfinished_schema(options.schema_from);
+  const data::TableSchema schema = data::stated_schema(data::read_header(options.name), stated, options.name);
+  if (options.output.json) return print_json(data::to_json(schema));
+  print_text(data::schema_template(schema, options.name));
+}
+
 void show(const ShowOptions& options) {
+  if (options.schema) return show_schema(options);
+  if (!options.schema_from.empty() || !options.stated.ranges.empty() || !options.stated.values.empty() ||
+      !options.stated.ignored.empty()) {
+    fail_user("--range, --values, --ignore and --from describe columns; add --schema");
+  }
   data::DataOptions wanted = options_for(options.name);
   wanted.domains = options.domains;
   wanted.image_size = options.image_size;
@@ -281,7 +304,14 @@ void add_show(Command& parent) {
   command.option("name", options->name, "A dataset of sotto data list, or the path of your own (with a /)").required();
   command.option("--domains", options->domains, "Domains to use, or transforms that make domains").comma_separated();
   command.option("--image-size", options->image_size, "Pixels a side");
-  add_output_options(command, options->output, "Print counts per domain and class");
+  command.flag("--schema", options->schema,
+               "Write a schema of your table to fill in: its header's names, and what the options below state");
+  command.option("--range", options->stated.ranges, "With --schema: the range of a number, NAME=LOW:HIGH").repeatable();
+  command.option("--values", options->stated.values, "With --schema: the values of a category, NAME=A,B,C")
+      .repeatable();
+  command.option("--ignore", options->stated.ignored, "With --schema: columns to leave out").comma_separated();
+  command.option("--from", options->schema_from, "With --schema: start from this schema file, filled in or not");
+  add_output_options(command, options->output, "Print counts per domain and class, or the schema");
   add_example(command, "sotto data show fashion-mnist --domains plain,inverted,edges");
   command.callback([options] { show(*options); });
 }

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "data/custom.h"
 #include "data/source.h"
 #include "io/images/decode.h"
 #include "methods/prompts/prompt_file.h"
@@ -63,10 +64,12 @@ Question from_images(const std::vector<std::string>& files, const data::Dataset&
   return question;
 }
 
-Question from_path(const std::string& path, const data::Dataset& trained_on) {
+Question from_path(const std::string& path, const federation::Setup& setup) {
+  const data::Dataset& trained_on = setup.dataset();
   data::DataOptions options;
   options.name = "custom";
   options.path = path;
+  if (data::may_be_table(path)) options.schema = setup.spec().data.schema;
   if (trained_on.kind == data::Kind::kImages) options.image_size = trained_on.record_shape()[1];
   data::Dataset dataset = data::load_dataset(options, 0);
   if (dataset.kind != trained_on.kind || dataset.record_shape() != trained_on.record_shape()) {
@@ -99,7 +102,7 @@ Question ask(const PredictOptions& options, std::optional<int64_t> client, const
   const int chosen = (options.images.empty() ? 0 : 1) + (options.data.empty() ? 0 : 1) + (options.test > 0 ? 1 : 0);
   if (chosen != 1) fail_user("say what to classify: --image FILE…, --data PATH, or --test COUNT");
   if (!options.images.empty()) return from_images(options.images, setup.dataset());
-  if (!options.data.empty()) return from_path(options.data, setup.dataset());
+  if (!options.data.empty()) return from_path(options.data, setup);
   return from_held_out(options.test, client, setup);
 }
 

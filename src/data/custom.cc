@@ -20,12 +20,15 @@
 namespace sotto::data {
 namespace {
 
-Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const std::string& name) {
+// With a declared schema it is a table, whatever its records look like.
+Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const std::string& name,
+                      const SchemaChoice& schema) {
+  if (schema.declared) return read_table(path, name, schema);
   const auto rows = io::parse_csv(read_file(training_file), training_file.string());
-  return is_text_table(rows) ? read_text_csv(path, name) : read_table(path, name);
+  return is_text_table(rows) ? read_text_csv(path, name) : read_table(path, name, schema);
 }
 
-Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_size) {
+Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_size, const SchemaChoice& schema) {
   const FileTree tree = FileTree::open(path);
   if (is_idx(tree)) return read_idx(tree, name);
   if (is_cifar10(tree)) return read_cifar10(tree, name);
@@ -36,7 +39,8 @@ Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_s
   if (is_labelled_images(tree)) return through_cache([&] { return read_labelled_images(tree, name, image_size); });
   if (is_tiny_imagenet(tree)) return through_cache([&] { return read_tiny_imagenet(tree, name, image_size); });
   if (is_image_folder(tree)) return through_cache([&] { return read_image_folder(tree, name, image_size); });
-  if (fs::is_directory(path) && tree.contains("train.csv")) return read_csv_file(path, path / "train.csv", name);
+  if (fs::is_directory(path) && tree.contains("train.csv"))
+    return read_csv_file(path, path / "train.csv", name, schema);
   if (is_leaf(tree)) return through_cache([&] { return read_leaf(tree, name); });
   fail_user(
       "{} is in no known format; known are folders or archives with IDX files, CIFAR binary files, domain/class/*.png "
@@ -47,16 +51,26 @@ Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_s
 
 }  // namespace
 
-Dataset read_custom(const fs::path& path, const std::string& name, int64_t image_size) {
+bool may_be_table(const fs::path& path) {
+  if (to_lower_ascii(path.filename().string()).ends_with(".csv")) return true;
+  std::error_code error;
+  return fs::is_directory(path, error) && fs::exists(path / "train.csv", error);
+}
+
+Dataset read_custom(const fs::path& path, const std::string& name, int64_t image_size, const SchemaChoice& schema) {
   const std::string file = to_lower_ascii(path.filename().string());
   std::error_code error;
   if (!fs::exists(path, error)) {
     fail_user("data.path: cannot read {}: {}", path.string(),
               error ? error.message() : "there is no such file or folder");
   }
+  if (schema.declared && !may_be_table(path)) {
+    fail_user("data.schema: {} is no table (a .csv file, or a folder with train.csv); leave the schema out",
+              path.string());
+  }
   if (file.ends_with(".safetensors")) return read_feature_file(path, name);
-  if (file.ends_with(".csv")) return read_csv_file(path, path, name);
-  if (fs::is_directory(path, error) || io::has_archive_name(path)) return read_tree(path, name, image_size);
+  if (file.ends_with(".csv")) return read_csv_file(path, path, name, schema);
+  if (fs::is_directory(path, error) || io::has_archive_name(path)) return read_tree(path, name, image_size, schema);
   fail_user("{} is in no known format; a single file must end in .csv or .safetensors, or be a tar or zip archive",
             path.string());
 }

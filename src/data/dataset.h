@@ -32,7 +32,8 @@ struct Dataset {
   std::vector<std::string> class_names;
   std::vector<std::string> domain_names;  // at least one
   Records train;
-  Records test;  // may be empty: partitioners then hold out part of each client's records
+  Records test;                  // may be empty: partitioners then hold out part of each client's records
+  bool schema_inferred = false;  // a table whose columns were scaled by what all its records hold
 
   int64_t classes() const { return static_cast<int64_t>(class_names.size()); }
   int64_t domains() const { return static_cast<int64_t>(domain_names.size()); }

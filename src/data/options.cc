@@ -1,17 +1,51 @@
 #include "data/options.h"
 
+#include "base/files.h"
 #include "data/partition.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::data {
+namespace {
+
+constexpr const char* kInferred = "inferred";
+
+// A table as it stands; a text names a file or asks for an inferred schema. Resolved, it is a table: a run does not
+// depend on a file that may change.
+SchemaChoice read_schema_choice(settings::Section& section) {
+  const nlohmann::json value = section.any("schema");
+  SchemaChoice choice;
+  if (value.is_null() || value == "") return choice;
+  if (value.is_object()) {
+    choice.declared = schema_from(value, "data.schema");
+    check_schema(*choice.declared, "data.schema");
+    return choice;
+  }
+  if (!value.is_string()) {
+    section.fail("schema", "must be the file of a schema, a table [data.schema] with columns, or \"inferred\"");
+  }
+  if (value == kInferred) {
+    choice.inferred = true;
+    return choice;
+  }
+  const fs::path file = section.file_beside(value.get<std::string>());
+  if (!fs::is_regular_file(file)) {
+    section.fail("schema", fmt::format("names {}, which is no file; `sotto data show TABLE --schema` writes a template",
+                                       file.string()));
+  }
+  choice.declared = read_schema(file);
+  return choice;
+}
+
+}  // namespace
 
 DataOptions read_data_options(settings::Section section) {
   DataOptions o;
   o.name = section.text("name", o.name);
   o.otherwise = section.texts("otherwise", o.otherwise);
   o.path = section.text("path", o.path);
+  o.schema = read_schema_choice(section);
   o.features = section.text("features", o.features);
   o.domains = section.texts("domains", o.domains);
   o.image_size = section.integer("image_size", o.image_size, settings::between(0, 1024));
@@ -53,6 +87,8 @@ nlohmann::json to_json(const DataOptions& o) {
                           {"train_fraction", o.train_fraction},
                           {"test_fraction", o.test_fraction},
                           {"min_records", o.min_records}};
+  if (o.schema.declared) value["schema"] = to_json(*o.schema.declared);
+  if (o.schema.inferred) value["schema"] = kInferred;
   const PartitionEntry& rule = find_partition(o.partition);
   if (rule.has("alpha")) value["alpha"] = o.alpha;
   if (rule.has("classes_per_client")) value["classes_per_client"] = o.classes_per_client;

@@ -1,6 +1,7 @@
 // [data]: which records there are, and how they are dealt to clients.
 #pragma once
 
+#include "data/readers/table_schema.h"
 #include "settings/section.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +16,8 @@ struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
   std::vector<std::string> otherwise;  // the first of these that is installed takes its place if `name` is not
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
-  std::string features;                // "" = raw records; otherwise the cached features of this frozen backbone
+  SchemaChoice schema;   // tables: ranges and categories of their columns; a private run must declare them
+  std::string features;  // "" = raw records; otherwise the cached features of this frozen backbone
   // Domains to use, in order; empty = all of them. For a single-domain image dataset: transforms (plain, inverted,
   // rotated, edges, blurred, …) that make domains of it.
   std::vector<std::string> domains;

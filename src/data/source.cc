@@ -79,8 +79,9 @@ Dataset load_digits(const DataOptions& options) {
 Dataset load_base(const DataOptions& options) {
   if (options.name == kCustom) {
     if (options.path.empty()) fail_user("data.name is custom, so data.path must say where the data is");
-    return read_custom(options.path, kCustom, options.image_size);
+    return read_custom(options.path, kCustom, options.image_size, options.schema);
   }
+  if (options.schema != SchemaChoice()) fail_user("data.schema is only used with data.name = \"custom\"");
   if (!options.path.empty()) fail_user("data.path is only used with data.name = \"custom\"");
   if (options.name == kDigits) return load_digits(options);
   if (options.name == kSynthetic) return load_synthetic();

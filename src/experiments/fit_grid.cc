@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/custom.h"
 
 #include <nlohmann/json.hpp>
 
@@ -137,6 +138,8 @@ config::RunSpec simulation(const run::ConfigSource& config, const FitGrid& grid,
       constant_curve(bound),
       "record.uploads=false",
   };
+  // Of the clients' columns; a proxy that is a table has the same.
+  if (!path || !data::may_be_table(fit.proxy)) overrides.push_back(setting("data.schema", ""));
   if (fit.limit > 0) overrides.push_back(fmt::format("data.limit={}", fit.limit));
   if (fit.clients > 0) {
     overrides.push_back(fmt::format("data.clients={}", fit.clients));

@@ -8,7 +8,8 @@ privacy::ReleaseContext release_context(const Setup& setup, privacy::Ledger& led
           .round = round,
           .client = client,
           .generator = secure ? privacy::Generator::kSecure : privacy::Generator::kReplay,
-          .seed = setup.spec().seed};
+          .seed = setup.spec().seed,
+          .why_unproven = setup.why_unproven()};
 }
 
 ClientRuntime::ClientRuntime(const Setup& setup, int64_t client, methods::ClientMethod& method, StateStore& states,

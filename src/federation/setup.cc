@@ -1,5 +1,6 @@
 #include "federation/setup.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "federation/cohort.h"
 #include "methods/catalogue.h"
@@ -18,6 +19,17 @@ void warn_of_large_delta(const config::RunSpec& spec, int64_t train_records) {
   warn("privacy.delta = {} is more than 1/{}, one in the {}: at such a δ even giving a {} away whole would be allowed",
        spec.privacy->delta, n, clients ? "number of clients" : "records of an average client",
        settings::word(spec.privacy->unit));
+}
+
+// Scales and categories that were found in everybody's records let one record move all others before any noise is
+// drawn: no sensitivity covers that.
+void require_declared_schema(const config::RunSpec& spec, const data::Dataset& dataset) {
+  if (!spec.privacy || !dataset.schema_inferred || spec.data.schema.inferred) return;
+  fail_user(
+      "data.schema: a private run needs the ranges and categories of {} declared, for what is learnt from the clients' "
+      "records no ε covers; `sotto data show {} --schema` writes a template, data.schema = \"inferred\" runs without "
+      "a guarantee",
+      spec.data.path, spec.data.path);
 }
 
 int64_t least_records(const data::Partition& partition) {
@@ -70,6 +82,7 @@ Setup::Setup(const config::RunSpec& spec, std::shared_ptr<const models::TaskData
   parts->spec = spec;
   parts->method = &methods::find_method(spec.method);
   parts->data = std::move(data);
+  require_declared_schema(spec, parts->data->dataset);
   parts->partition = data::make_partition(spec.data, parts->data->dataset, spec.seed);
   if (parts->method->uses_model) {
     RandomStream init(spec.seed, "model-init");
@@ -94,8 +107,18 @@ methods::ClientFacts Setup::facts_of(int64_t client, int64_t records) const {
           spec().privacy ? spec().privacy->budget_of(client) : 0.0};
 }
 
+std::string Setup::why_unproven() const {
+  return dataset().schema_inferred ? "the table's schema was inferred from the clients' records; declare data.schema"
+                                   : "";
+}
+
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  return method().plan(public_context(), facts_of(client, partition().shard(client).size()));
+  methods::ReleasePlan plan = method().plan(public_context(), facts_of(client, partition().shard(client).size()));
+  const std::string why = why_unproven();
+  for (privacy::Channel& channel : plan) {
+    if (channel.terms().why_unproven.empty()) channel.unproven(why);
+  }
+  return plan;
 }
 
 }  // namespace sotto::federation

@@ -44,6 +44,8 @@ class Setup {
   methods::ClientFacts facts_of(int64_t client, int64_t records) const;
   // In how many rounds of the run it takes part.
   int64_t participations_of(int64_t client) const { return parts_->participations[static_cast<size_t>(client)]; }
+  // Why nothing that this run releases can be proven to be private, whatever the method; empty if it can.
+  std::string why_unproven() const;
   // What it will release over the run.
   methods::ReleasePlan plan_for(int64_t client) const;
 

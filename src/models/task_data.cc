@@ -79,6 +79,7 @@ TaskData TaskDataCache::load(const data::DataOptions& data, const ModelOptions& 
   key.data.name = data.name;
   key.data.otherwise = data.otherwise;
   key.data.path = data.path;
+  key.data.schema = data.schema;
   key.data.features = data.features;
   key.data.domains = data.domains;
   key.data.image_size = data.image_size;

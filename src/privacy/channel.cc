@@ -85,6 +85,7 @@ Receipt Channel::pay(const ReleaseContext& context) const {
   Event event = terms_;
   event.round = context.round;
   event.client = context.client;
+  if (event.why_unproven.empty()) event.why_unproven = context.why_unproven;
   const bool noised = terms_.mechanism != kClearMechanism && terms_.mechanism != kTrustedMechanism;
   if (noised) event.generator = settings::word(context.generator);
   return context.ledger.spend(event, times_);

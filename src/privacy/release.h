@@ -97,7 +97,8 @@ struct ReleaseContext {
   int64_t round = 0;
   int64_t client = 0;
   Generator generator = Generator::kReplay;
-  uint64_t seed = 0;  // of replayed noise
+  uint64_t seed = 0;              // of replayed noise
+  std::string why_unproven = {};  // why nothing of this run can be proven; empty if it can
 
   // A fresh generator for one purpose of the release that `receipt` is for. Replayed noise depends on seed, purpose,
   // round and client alone; the ledger sees to it that two releases never draw the same.

@@ -54,6 +54,9 @@ export function writeTable(folder, records) {
     text += `${(normal() + (label === 0 ? 1.5 : 0)).toFixed(4)},${(normal() + (label === 1 ? 1.5 : 0)).toFixed(4)},${normal().toFixed(4)},${label}\n`;
   }
   writeFileSync(join(folder, 'table.csv'), text);
+  const number = (name, range) => ({ name, kind: 'number', range });
+  const columns = [number('a', [-0.4, 1.4]), number('b', [-0.4, 1.4]), number('c', [-0.6, 0.6]), { name: 'label', kind: 'label', values: ['0', '1', '2'] }];
+  writeFileSync(join(folder, 'table.schema.json'), JSON.stringify({ columns }));
 }
 
 export function writeConfig(folder, name, { root = '', data = '', federation = '', method = 'name = "ldp-fedavg"\nclip = 1.0', privacy = true, budgets = '', clients = 6 } = {}) {

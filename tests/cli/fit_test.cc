@@ -21,6 +21,7 @@ class Fit : public Program {
                           stream.normal() + (label == 1 ? 3 : 0), stream.normal(), label);
     }
     write_file_atomically(folder_ / "proxy.csv", rows);
+    write_file_atomically(folder_ / "proxy.schema.json", std::string_view(kSchema));
     write_config("pac.toml", "proxy = \"proxy.csv\"\nbounds = [4, 0.25, 1]\nbudgets = [8, 2, 32]\nrepeats = 2\n");
   }
 

@@ -287,5 +287,39 @@ TEST_F(Privacy, ALargeDeltaIsWarnedOf) {
   EXPECT_THAT(result.err, HasSubstr("more than 1/"));
 }
 
+TEST_F(Privacy, ATableWithoutADeclaredSchemaProvesNothing) {
+  local("private.toml");
+  fs::remove(folder_ / "table.schema.json");
+  expect_user_error("run private.toml --out run", "data.schema");
+  expect_user_error("plan private.toml", "data.schema = \"inferred\"");
+
+  const std::string inferred = "private.toml --json --set data.schema=inferred ";
+  const json plan = json::parse(sotto("plan " + inferred).out);
+  EXPECT_THAT(plan["releases"][0]["why_unproven"].get<std::string>(), HasSubstr("declare data.schema"));
+  const Result result = sotto("run --out run " + inferred);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json privacy = json::parse(result.out)["privacy"];
+  EXPECT_EQ(privacy["proven_epsilon"], nullptr);
+  EXPECT_THAT(privacy["why_unproven"].get<std::string>(), HasSubstr("declare data.schema"));
+  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("declare data.schema"));
+}
+
+TEST_F(Privacy, ASchemaIsWrittenFromWhatIsStated) {
+  local("private.toml");
+  fs::remove(folder_ / "table.schema.json");
+  const std::string show = "data show table.csv --schema ";
+  write_file_atomically(folder_ / "open.toml", sotto(show).out);
+  expect_user_error("plan private.toml --set data.schema=open.toml", "the range of 'a' is not stated");
+  const Result stated =
+      sotto(show + "--from open.toml --range a=-0.7:2.7 --range b=-0.7:2.7 --range c=-1:1 --values label=0,1,2");
+  ASSERT_EQ(stated.exit_code, 0) << stated.err;
+  write_file_atomically(folder_ / "stated.toml", stated.out);
+  const json plan = json::parse(sotto("plan private.toml --json --set data.schema=stated.toml").out);
+  EXPECT_EQ(plan["releases"][0]["why_unproven"], nullptr);
+  expect_user_error("data show table.csv --range a=0:1", "add --schema");
+  expect_user_error("data show fashion-mnist --schema", "no table of yours");
+  expect_user_error(show + "--range d=0:1", "no column 'd'");
+}
+
 }  // namespace
 }  // namespace sotto

@@ -39,6 +39,7 @@ class Program : public ::testing::Test {
                           stream.normal() + (label == 1 ? 3 : 0), stream.normal(), label);
     }
     write_file_atomically(folder_ / "table.csv", rows);
+    write_file_atomically(folder_ / "table.schema.json", std::string_view(kSchema));
     write("config.toml", "");
   }
   ~Program() override { fs::remove_all(folder_); }
@@ -78,6 +79,11 @@ class Program : public ::testing::Test {
     for (const std::string& line : split(err, '\n')) count += line.starts_with("sotto: ") ? 1 : 0;
     return count;
   }
+
+  // Of the table above and of others like it. Private runs need one.
+  static constexpr const char* kSchema = R"({"columns": [{"name": "a", "kind": "number", "range": [-0.7, 2.7]},
+    {"name": "b", "kind": "number", "range": [-0.7, 2.7]}, {"name": "c", "kind": "number", "range": [-1, 1]},
+    {"name": "label", "kind": "label", "values": ["0", "1", "2"]}]})";
 
   json summary(const std::string& run) const { return json::parse(read_file(folder_ / run / "summary.json")); }
 

@@ -164,5 +164,45 @@ TEST(RunSpec, HashSeesWhatDeterminesTheResultAndNothingElse) {
             parse("[method]\nname = \"fedprox\"\nmu = 0.2").hash());
 }
 
+constexpr const char* kTable = R"(
+[data]
+name = "custom"
+path = "p.csv"
+[[data.schema.columns]]
+name = "age"
+kind = "number"
+range = [0, 120]
+missing = true
+fill = 40
+[[data.schema.columns]]
+name = "outcome"
+kind = "label"
+values = ["well", "ill"]
+)";
+
+TEST(LoadRunSpec, ASchemaIsPartOfTheSettings) {
+  const RunSpec spec = parse(kTable);
+  ASSERT_TRUE(spec.data.schema.declared.has_value());
+  EXPECT_EQ(spec.data.schema.declared->columns.size(), 2U);
+  EXPECT_EQ(spec.data.schema.declared->columns[0].high, 120);
+  EXPECT_EQ(parse(spec.to_toml()).data, spec.data) << spec.to_toml();
+  EXPECT_EQ(parse(spec.to_toml()).hash(), spec.hash());
+  RunSpec wider = spec;
+  wider.data.schema.declared->columns[0].high = 121;
+  EXPECT_NE(wider.hash(), spec.hash());
+}
+
+TEST(LoadRunSpec, ASchemaMayBeAFileOrInferred) {
+  EXPECT_TRUE(parse("[data]\nschema = \"inferred\"\n").data.schema.inferred);
+  EXPECT_EQ(parse("[data]\nschema = \"\"\n").data.schema, data::SchemaChoice());
+  const RunSpec inferred = parse("[data]\nschema = \"inferred\"\n");
+  EXPECT_EQ(parse(inferred.to_toml()).data, inferred.data);
+  EXPECT_NE(inferred.hash(), parse("").hash());
+  EXPECT_THAT(error_of("[data]\nschema = \"nowhere.toml\"\n"), HasSubstr("run.toml:2: data.schema names nowhere.toml"));
+  EXPECT_THAT(error_of("[data]\nschema = 3\n"), HasSubstr("run.toml:2: data.schema must be"));
+  EXPECT_THAT(error_of(kTable, {"data.schema.columns=[]"}), HasSubstr("exactly one column must be the label"));
+  EXPECT_THAT(error_of("[data.schema]\ncolums = []\n"), HasSubstr("did you mean 'columns'?"));
+}
+
 }  // namespace
 }  // namespace sotto::config

@@ -69,7 +69,9 @@ class RowEncoder {
     bool missing = io::is_missing(cell);
     if (!missing && !io::parse_number(cell, number)) fail("'{}' is no number in column '{}'", cell, column.name);
     missing = missing || (column.zero_is_missing && number == 0);
-    double scaled = missing ? 0.0 : 2 * (number - column.low) / (column.high - column.low) - 1;
+    if (missing && column.fill) number = *column.fill;
+    const bool in_the_middle = missing && !column.fill;
+    double scaled = in_the_middle ? 0.0 : 2 * (number - column.low) / (column.high - column.low) - 1;
     if (!schema_.is_inferred) scaled = std::clamp(scaled, -1.0, 1.0);
     values.push_back(static_cast<float>(scaled));
     add_indicator(column, missing);
@@ -77,7 +79,8 @@ class RowEncoder {
 
   void add_category(const Column& column, const std::string& cell) {
     const bool missing = io::is_missing(cell) && index_of(column, cell) == kUnknown;
-    const int64_t index = missing ? kUnknown : index_of(column, cell);
+    const bool none = missing && column.fill_value.empty();
+    const int64_t index = none ? kUnknown : index_of(column, missing ? column.fill_value : cell);
     if (!missing && index == kUnknown && !schema_.is_inferred)
       fail("'{}' is no value of column '{}'", cell, column.name);
     for (int64_t i = 0; i < static_cast<int64_t>(column.values.size()); ++i) values.push_back(i == index ? 1.0F : 0.0F);
@@ -119,6 +122,12 @@ bool looks_like_header(const io::CsvRow& row) {
   });
 }
 
+io::CsvRow numbered_columns(size_t count) {
+  io::CsvRow names;
+  for (size_t c = 0; c < count; ++c) names.push_back(fmt::format("column {}", c + 1));
+  return names;
+}
+
 io::CsvRow names_of(const TableSchema& schema) {
   io::CsvRow names;
   for (const Column& column : schema.columns) names.push_back(column.name);
@@ -141,7 +150,7 @@ Sheet read_sheet(const fs::path& path, const std::optional<TableSchema>& schema)
   } else if (schema) {
     sheet.names = names_of(*schema);
   } else {
-    for (size_t c = 0; c < sheet.rows[0].size(); ++c) sheet.names.push_back(fmt::format("column {}", c + 1));
+    sheet.names = numbered_columns(sheet.rows[0].size());
   }
   if (sheet.rows.empty()) fail_user("{} has a header but no records", path.string());
   return sheet;
@@ -154,10 +163,24 @@ TableSchema arranged(const TableSchema& schema, const io::CsvRow& names, const s
   for (const std::string& name : names) {
     const auto found =
         std::find_if(schema.columns.begin(), schema.columns.end(), [&](const Column& c) { return c.name == name; });
-    if (found == schema.columns.end()) fail_user("{}: column '{}' does not occur in the training table", where, name);
+    if (found == schema.columns.end()) fail_user("{}: column '{}' is not in the schema", where, name);
     result.columns.push_back(*found);
   }
   return result;
+}
+
+fs::path training_table(const fs::path& path) {
+  return fs::is_directory(path) ? path / "train.csv" : path;
+}
+
+// What is declared, by the config or else by a file beside the table.
+std::optional<TableSchema> declared_schema(const fs::path& table, const SchemaChoice& choice) {
+  if (choice.declared || choice.inferred) return choice.declared;
+  for (const char* extension : {".schema.toml", ".schema.json"}) {
+    const fs::path beside = fs::path(table).replace_extension(extension);
+    if (fs::exists(beside)) return read_schema(beside);
+  }
+  return std::nullopt;
 }
 
 const std::vector<std::string>* values_of(const TableSchema& schema, ColumnKind kind) {
@@ -179,24 +202,29 @@ Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& r
   return {at::tensor(encoder.values).view({count, -1}), at::tensor(encoder.labels), at::tensor(encoder.domains), {}};
 }
 
-Dataset read_table(const fs::path& path, const std::string& name) {
-  const bool is_folder = fs::is_directory(path);
-  const fs::path train_path = is_folder ? path / "train.csv" : path;
-  const fs::path test_path = is_folder ? path / "test.csv" : fs::path();
-  const fs::path schema_path = fs::path(train_path).replace_extension(".schema.json");
+io::CsvRow read_header(const fs::path& path) {
+  const fs::path file = training_table(path);
+  const io::CsvRow first = io::parse_csv(read_file(file), file.string()).front();
+  return looks_like_header(first) ? first : numbered_columns(first.size());
+}
 
-  std::optional<TableSchema> schema;
-  if (fs::exists(schema_path)) schema = read_schema(schema_path);
+Dataset read_table(const fs::path& path, const std::string& name, const SchemaChoice& choice) {
+  const bool is_folder = fs::is_directory(path);
+  const fs::path train_path = training_table(path);
+  const fs::path test_path = is_folder ? path / "test.csv" : fs::path();
+
+  std::optional<TableSchema> schema = declared_schema(train_path, choice);
   const Sheet train = read_sheet(train_path, schema);
   if (!schema) {
     schema = infer_schema(train.names, train.rows, train_path.string());
-    info("{}: the scaling of columns was learnt from the records; for a private run state it in {}",
-         train_path.string(), schema_path.string());
+    info("{}: the scaling of columns was learnt from the records; for a private run declare it as data.schema",
+         train_path.string());
   }
 
   Dataset dataset;
   dataset.name = name;
   dataset.kind = Kind::kFeatures;
+  dataset.schema_inferred = schema->is_inferred;
   dataset.class_names = *values_of(*schema, ColumnKind::kLabel);
   const auto* domains = values_of(*schema, ColumnKind::kDomain);
   dataset.domain_names = domains != nullptr ? *domains : std::vector<std::string>{name};

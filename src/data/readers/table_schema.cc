@@ -3,24 +3,44 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "settings/section.h"
+#include "settings/toml.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
 namespace sotto::data {
 namespace {
 
 constexpr size_t kMaxInferredValues = 1000;
+constexpr double kNotStated = std::numeric_limits<double>::quiet_NaN();
 
-const std::map<std::string, ColumnKind> kKinds{{"number", ColumnKind::kNumber},
-                                               {"category", ColumnKind::kCategory},
-                                               {"label", ColumnKind::kLabel},
-                                               {"domain", ColumnKind::kDomain},
-                                               {"ignored", ColumnKind::kIgnored}};
+const std::vector<std::pair<std::string, ColumnKind>> kKinds{{"number", ColumnKind::kNumber},
+                                                             {"category", ColumnKind::kCategory},
+                                                             {"label", ColumnKind::kLabel},
+                                                             {"domain", ColumnKind::kDomain},
+                                                             {"ignored", ColumnKind::kIgnored}};
+
+std::vector<std::string> kind_words() {
+  std::vector<std::string> words;
+  for (const auto& [word, kind] : kKinds) words.push_back(word);
+  return words;
+}
+
+ColumnKind kind_from(const std::string& word) {
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == word; })->second;
+}
+
+const std::string& word_of(ColumnKind kind) {
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.second == kind; })->first;
+}
 
 int64_t count_kind(const TableSchema& schema, ColumnKind kind) {
   return std::count_if(schema.columns.begin(), schema.columns.end(), [&](const Column& c) { return c.kind == kind; });
@@ -30,36 +50,63 @@ bool needs_values(ColumnKind kind) {
   return kind == ColumnKind::kCategory || kind == ColumnKind::kLabel || kind == ColumnKind::kDomain;
 }
 
-Column parse_column(const nlohmann::json& json, const std::string& where) {
+void parse_number(settings::Section& section, Column& column) {
+  const std::vector<double> range = section.numbers("range", {});
+  if (!range.empty() && range.size() != 2) {
+    section.fail("range", fmt::format("of column '{}' must be [low, high]", column.name));
+  }
+  column.low = range.empty() ? kNotStated : range[0];
+  column.high = range.empty() ? kNotStated : range[1];
+  column.zero_is_missing = section.boolean("zero_is_missing", false);
+  if (section.has("fill")) column.fill = section.number("fill", 0);
+}
+
+Column parse_column(settings::Section section) {
   Column column;
-  column.name = json.at("name").get<std::string>();
-  const auto kind = json.at("kind").get<std::string>();
-  if (!kKinds.contains(kind)) {
-    fail_user("{}: column '{}' has the unknown kind '{}' (number, category, label, domain, ignored)", where,
-              column.name, kind);
+  column.name = section.text("name", "");
+  if (column.name.empty()) section.fail("name", "is missing: a column is found by its name");
+  column.kind = kind_from(section.required_one_of("kind", kind_words()));
+  if (needs_values(column.kind)) column.values = section.texts("values", {});
+  if (column.kind == ColumnKind::kNumber) parse_number(section, column);
+  if (column.kind == ColumnKind::kCategory) column.fill_value = section.text("fill", "");
+  if (column.kind == ColumnKind::kNumber || column.kind == ColumnKind::kCategory) {
+    column.may_be_missing = section.boolean("missing", false);
   }
-  column.kind = kKinds.at(kind);
-  if (column.kind == ColumnKind::kNumber) {
-    const auto range = json.at("range").get<std::vector<double>>();
-    if (range.size() != 2) fail_user("{}: the range of '{}' must be [low, high]", where, column.name);
-    column.low = range[0];
-    column.high = range[1];
-  }
-  if (needs_values(column.kind)) column.values = json.at("values").get<std::vector<std::string>>();
-  column.may_be_missing = json.value("missing", false);
-  column.zero_is_missing = json.value("zero_is_missing", false);
+  section.finish();
   return column;
 }
 
-// The index of the label column: by name, else the last that is not the domain.
-size_t label_column(const io::CsvRow& names) {
-  for (const char* wanted : {"label", "target", "class"}) {
-    for (size_t c = 0; c < names.size(); ++c) {
-      if (to_lower_ascii(names[c]) == wanted) return c;
-    }
+void check_fill(const Column& column, const std::string& where) {
+  if (!column.fill && column.fill_value.empty()) return;
+  if (!column.may_be_missing) {
+    fail_user("{}: column '{}' has a fill but may not be missing; add missing = true, or leave fill out", where,
+              column.name);
   }
-  const size_t last = names.size() - 1;
-  return to_lower_ascii(names[last]) == "domain" && last > 0 ? last - 1 : last;
+  if (column.fill && (*column.fill < column.low || *column.fill > column.high)) {
+    fail_user("{}: the fill of column '{}' is {}, outside its range [{}, {}]", where, column.name, *column.fill,
+              column.low, column.high);
+  }
+  const bool known = std::find(column.values.begin(), column.values.end(), column.fill_value) != column.values.end();
+  if (!column.fill && !known) {
+    fail_user("{}: the fill of column '{}' is '{}', which is none of its values", where, column.name,
+              column.fill_value);
+  }
+}
+
+void check_column(const Column& column, const std::string& where) {
+  if (column.kind == ColumnKind::kNumber && !column.has_range()) {
+    fail_user("{}: the range of '{}' is not stated; write range = [low, high]", where, column.name);
+  }
+  const bool bad_range = !std::isfinite(column.low) || !std::isfinite(column.high) || column.low >= column.high;
+  if (column.kind == ColumnKind::kNumber && bad_range) {
+    fail_user("{}: the range of '{}' is empty: [{}, {}]", where, column.name, column.low, column.high);
+  }
+  if (needs_values(column.kind) && column.values.empty()) {
+    fail_user("{}: column '{}' has no values; write values = [\"…\", \"…\"]", where, column.name);
+  }
+  const std::set<std::string> distinct(column.values.begin(), column.values.end());
+  if (distinct.size() != column.values.size()) fail_user("{}: column '{}' names a value twice", where, column.name);
+  check_fill(column, where);
 }
 
 struct Summary {
@@ -133,32 +180,73 @@ Column infer_column(const std::string& name, ColumnKind kind, const std::vector<
 
 }  // namespace
 
+size_t label_column(const io::CsvRow& names) {
+  for (const char* wanted : {"label", "target", "class"}) {
+    for (size_t c = 0; c < names.size(); ++c) {
+      if (to_lower_ascii(names[c]) == wanted) return c;
+    }
+  }
+  const size_t last = names.size() - 1;
+  return is_domain_name(names[last]) && last > 0 ? last - 1 : last;
+}
+
+bool is_domain_name(const std::string& name) {
+  return to_lower_ascii(name) == "domain";
+}
+
 void check_schema(const TableSchema& schema, const std::string& where) {
   if (count_kind(schema, ColumnKind::kLabel) != 1) fail_user("{}: exactly one column must be the label", where);
   if (count_kind(schema, ColumnKind::kDomain) > 1) fail_user("{}: more than one column is the domain", where);
   if (count_kind(schema, ColumnKind::kNumber) + count_kind(schema, ColumnKind::kCategory) == 0) {
     fail_user("{}: no column is a number or a category, so there is nothing to learn from", where);
   }
+  std::set<std::string> names;
   for (const Column& column : schema.columns) {
-    const bool bad_range = !std::isfinite(column.low) || !std::isfinite(column.high) || column.low >= column.high;
-    if (column.kind == ColumnKind::kNumber && bad_range) {
-      fail_user("{}: the range of '{}' is empty: [{}, {}]", where, column.name, column.low, column.high);
-    }
-    if (needs_values(column.kind) && column.values.empty())
-      fail_user("{}: column '{}' has no values", where, column.name);
+    if (!names.insert(column.name).second) fail_user("{}: two columns are called '{}'", where, column.name);
+    check_column(column, where);
   }
 }
 
-TableSchema read_schema(const std::filesystem::path& path) {
+TableSchema schema_from(const nlohmann::json& value, const std::string& where) {
+  if (!value.is_object()) fail_user("{} is not a table schema: it has no columns", where);
+  settings::Section root(value, "", std::make_shared<settings::Source>(settings::Source{.file = where, .line = {}}));
+  TableSchema schema;
+  for (settings::Section& column : root.children("columns")) schema.columns.push_back(parse_column(std::move(column)));
+  root.finish();
+  return schema;
+}
+
+nlohmann::json to_json(const TableSchema& schema) {
+  nlohmann::json columns = nlohmann::json::array();
+  for (const Column& column : schema.columns) {
+    nlohmann::json value = {{"name", column.name}, {"kind", word_of(column.kind)}};
+    if (column.kind == ColumnKind::kNumber) {
+      value["range"] = column.has_range() ? nlohmann::json{column.low, column.high} : nlohmann::json::array();
+    }
+    if (needs_values(column.kind)) value["values"] = column.values;
+    if (column.may_be_missing) value["missing"] = true;
+    if (column.zero_is_missing) value["zero_is_missing"] = true;
+    if (column.fill) value["fill"] = *column.fill;
+    if (!column.fill_value.empty()) value["fill"] = column.fill_value;
+    columns.push_back(std::move(value));
+  }
+  return {{"columns", columns}};
+}
+
+TableSchema read_unfinished_schema(const fs::path& path) {
+  const std::string text = read_file(path);
+  if (path.extension() != ".json") return schema_from(settings::parse_toml(text, path.string()).value, path.string());
   try {
-    const auto json = nlohmann::json::parse(read_file(path));
-    TableSchema schema;
-    for (const auto& column : json.at("columns")) schema.columns.push_back(parse_column(column, path.string()));
-    check_schema(schema, path.string());
-    return schema;
+    return schema_from(nlohmann::json::parse(text), path.string());
   } catch (const nlohmann::json::exception& error) {
     fail_user("{} is not a table schema: {}", path.string(), error.what());
   }
+}
+
+TableSchema read_schema(const fs::path& path) {
+  TableSchema schema = read_unfinished_schema(path);
+  check_schema(schema, path.string());
+  return schema;
 }
 
 TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where) {
@@ -166,7 +254,7 @@ TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>&
   schema.is_inferred = true;
   const size_t label = label_column(names);
   for (size_t c = 0; c < names.size(); ++c) {
-    const bool is_domain = c != label && to_lower_ascii(names[c]) == "domain";
+    const bool is_domain = c != label && is_domain_name(names[c]);
     const ColumnKind kind = c == label ? ColumnKind::kLabel : is_domain ? ColumnKind::kDomain : ColumnKind::kNumber;
     schema.columns.push_back(infer_column(names[c], kind, rows, c, where));
   }

@@ -48,6 +48,7 @@ NamedTensors publicly_trained(const PublicContext& context, const PrototypeModel
   data.name = options.public_data;
   data.otherwise.clear();
   data.path.clear();
+  data.schema = {};
   data.domains.clear();
   const models::TaskData records = models::load_task_data(data, context.spec.model, context.spec.seed);
   if (records.task.record_shape != context.facts.task.record_shape) {
