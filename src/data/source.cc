@@ -50,24 +50,37 @@ Dataset load_synthetic() {
                 [] { return synthetic_digits(kSyntheticTrain, kSyntheticTest, kSyntheticSeed); });
 }
 
-// The digits datasets that are here; what is missing is replaced, once, by the digits we draw ourselves.
-Dataset load_digits(const DataOptions& options) {
-  const auto& wanted = options.domains.empty() ? kDigitsMembers : options.domains;
-  std::vector<Dataset> members;
+// The digits datasets that are wanted and here, and those that are not.
+struct DigitsMembers {
+  std::vector<std::string> here;
   std::vector<std::string> missing;
-  bool with_synthetic = false;
+};
+
+// What is missing is replaced, once, by the digits we draw ourselves.
+DigitsMembers digits_members(const DataOptions& options) {
+  DigitsMembers members;
+  const auto& wanted = options.domains.empty() ? kDigitsMembers : options.domains;
   for (const std::string& name : wanted) {
     const bool is_member = std::find(kDigitsMembers.begin(), kDigitsMembers.end(), name) != kDigitsMembers.end();
     if (!is_member && name != kSynthetic) {
       fail_user("'{}' is no domain of digits; it has: {}, {}", name, join(kDigitsMembers, ", "), kSynthetic);
     }
     if (is_member && find_dataset(name)) {
-      members.push_back(load_entry(*find_entry(name), 0));
+      members.here.push_back(name);
       continue;
     }
-    if (is_member) missing.push_back(name);
-    if (!with_synthetic) members.push_back(load_synthetic());
-    with_synthetic = true;
+    if (is_member) members.missing.push_back(name);
+    const bool with_synthetic = std::find(members.here.begin(), members.here.end(), kSynthetic) != members.here.end();
+    if (!with_synthetic) members.here.emplace_back(kSynthetic);
+  }
+  return members;
+}
+
+Dataset load_digits(const DataOptions& options) {
+  const auto [here, missing] = digits_members(options);
+  std::vector<Dataset> members;
+  for (const std::string& name : here) {
+    members.push_back(name == kSynthetic ? load_synthetic() : load_entry(*find_entry(name), 0));
   }
   if (!missing.empty()) {
     warn("digits: {} {} not here; {} stands in ({})", join(missing, ", "), missing.size() == 1 ? "is" : "are",
@@ -133,6 +146,21 @@ Dataset load_dataset(const DataOptions& options, uint64_t seed) {
   keep_at_most(dataset.test, options.test_limit, RandomStream(seed, "test-limit"));
   validate(dataset);
   return dataset;
+}
+
+Dataset load_whole(const DataOptions& options) {
+  DataOptions whole = options;
+  whole.domains.clear();
+  whole.image_size = 0;
+  return load_base(whole);
+}
+
+bool is_family(const std::string& name) {
+  return name == kDigits;
+}
+
+std::vector<std::string> family_members(const DataOptions& options) {
+  return digits_members(options).here;
 }
 
 std::vector<DatasetInfo> list_datasets() {

@@ -16,6 +16,13 @@ namespace sotto::data {
 // UserError that names the package or file to put where.
 Dataset load_dataset(const DataOptions& options, uint64_t seed);
 
+// The same before domains, image_size and limit: everything that the dataset has, in its own size.
+Dataset load_whole(const DataOptions& options);
+
+// Datasets that are made of others: whether this is one, and which it takes under these options, here and now.
+bool is_family(const std::string& name);
+std::vector<std::string> family_members(const DataOptions& options);
+
 // What `sotto data list` shows of one dataset.
 struct DatasetInfo {
   std::string name;

@@ -86,7 +86,7 @@ ordered_json mechanism_json(const FitGrid& grid, const config::RunSpec& simulate
           {"clients", simulated.data.clients},
           {"cohort", simulated.federation.cohort == 0 ? simulated.data.clients : simulated.federation.cohort},
           {"proxy", grid.options.proxy},
-          {"proxy_is_client_data", grid.proxy_is_client_data()},
+          {"proxy_is_client_data", grid.proxy_is_client_data},
           {"records", simulated.data.limit == 0 ? ordered_json("all") : ordered_json(simulated.data.limit)},
           {"config_hash", grid.spec.hash()}};
 }

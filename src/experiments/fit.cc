@@ -139,7 +139,7 @@ FitResult run_fit(const FitRequest& request) {
   result.grid = plan_fit(request.config, request.scope);
   const FitGrid& grid = result.grid;
   std::vector<Job> jobs = plan_jobs(request.config, grid, request.folder / "runs");
-  if (grid.proxy_is_client_data()) {
+  if (grid.proxy_is_client_data) {
     warn("the curve is learnt from the clients' own dataset: unless {} is public, no budget covers it",
          grid.options.proxy);
   }

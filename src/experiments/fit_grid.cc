@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "data/custom.h"
+#include "data/origin.h"
 
 #include <nlohmann/json.hpp>
 
@@ -71,12 +72,20 @@ bool is_path(const std::string& proxy) {
   return fs::exists(proxy);
 }
 
-}  // namespace
-
-bool FitGrid::proxy_is_client_data() const {
-  if (spec.data.path.empty()) return options.proxy == spec.data.name;
-  return is_path(options.proxy) && fs::exists(spec.data.path) && fs::equivalent(options.proxy, spec.data.path);
+bool is_client_data(const std::string& proxy, const data::DataOptions& clients) {
+  data::DataOptions stand_in;
+  stand_in.name = is_path(proxy) ? "custom" : proxy;
+  stand_in.path = is_path(proxy) ? proxy : "";
+  if (is_path(proxy) && data::may_be_table(proxy)) stand_in.schema = clients.schema;
+  if (data::common_part(data::named_origin(stand_in), data::named_origin(clients))) return true;
+  try {
+    return data::common_part(data::origin_of(stand_in), data::origin_of(clients)).has_value();
+  } catch (const UserError&) {
+    return false;  // one of them is not here; if it is needed, its loading says so
+  }
 }
+
+}  // namespace
 
 double FitGrid::largest_ratio() const {
   double largest = 1;
@@ -99,7 +108,8 @@ FitGrid plan_fit(const run::ConfigSource& config, const FitScope& scope) {
   const FitOptions& fit = grid.options;
   if (fit.proxy.empty()) fail_user("{}: fit.proxy is not set; name a public dataset, or the path of one", file);
   if (fit.bounds.empty()) fail_user("{}: fit.bounds is not set; write for example bounds = [0.1, 0.3, 1, 3, 10]", file);
-  if (grid.proxy_is_client_data() && !scope.same_data) {
+  grid.proxy_is_client_data = is_client_data(fit.proxy, grid.spec.data);
+  if (grid.proxy_is_client_data && !scope.same_data) {
     fail_user(
         "{}: fit.proxy is the clients' own dataset, but proxy data must be public: what is learnt from it is not "
         "accounted for; name another, or add --same-data if {} is public",

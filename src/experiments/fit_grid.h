@@ -23,8 +23,9 @@ struct FitGrid {
   int64_t rounds = 0;
   int64_t repeats = 0;
   bool quick = false;
+  // By name, path or content, as far as both are here.
+  bool proxy_is_client_data = false;
 
-  bool proxy_is_client_data() const;
   // Of all bounds that are next to each other.
   double largest_ratio() const;
 };

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "federation/cohort.h"
+#include "federation/public_claims.h"
 #include "methods/catalogue.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::T
 
 std::shared_ptr<const models::TaskData> load(const config::RunSpec& spec, models::TaskDataCache& cache) {
   methods::find_method(spec.method);
+  refuse_own_data_as_public(spec);
   auto data = std::make_shared<const models::TaskData>(cache.load(spec.data, spec.model, spec.seed));
   warn_of_large_delta(spec, data->dataset.train.size());
   return data;

@@ -100,6 +100,8 @@ struct MethodEntry {
   // key=value of [method] for keys without a default, so that it can be tried without thinking.
   std::vector<std::string> example_options = {};
   bool uses_model = true;  // false: it trains something else than what [model] says, which is not looked at
+  // Datasets that it learns from as public ones, if any: nothing of them is accounted for.
+  std::function<std::vector<data::DataOptions>(const RunSettings&)> public_data = {};
   // What a client of which these facts are declared will release. Settings the method cannot keep its promise under are
   // UserErrors.
   std::function<ReleasePlan(const PublicContext&, const ClientFacts&)> plan;

@@ -8,12 +8,17 @@
 #include "base/progress.h"
 #include "data/readers/feature_file.h"
 #include "data/source.h"
+#include "io/safetensors.h"
 #include "models/task_data.h"
 #include "models/vision_language/clip_model.h"
+#include "models/weights/pretrained_card.h"
 #include "models/weights/weight_store.h"
 
 #include <ATen/ATen.h>
 
+#include <nlohmann/json.hpp>
+
+#include <map>
 #include <set>
 
 namespace sotto::models {
@@ -21,6 +26,8 @@ namespace {
 
 // Small: larger activations leave the processor's cache, and their memory goes back to the kernel in between.
 constexpr int64_t kBatch = 8;
+constexpr const char* kRecordsKey = "records_origin";
+constexpr const char* kBackboneKey = "backbone_origin";
 
 std::string hash_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "";
@@ -73,6 +80,16 @@ std::shared_ptr<Model> make_backbone(const Backbone& backbone, const data::Datas
   return make_model(backbone.model, task, init);
 }
 
+// What the file says of itself, so that features by path are known for what they are.
+std::map<std::string, std::string> description(const data::DataOptions& data) {
+  std::map<std::string, std::string> metadata{{"backbone", data.features}};
+  if (const auto card = find_pretrained_card(data.features)) {
+    metadata[kRecordsKey] = data::to_json(data::origin_of(data)).dump();
+    metadata[kBackboneKey] = data::to_json(card->origin).dump();
+  }
+  return metadata;
+}
+
 // False if the file does not hold what it should.
 bool read_cache(const fs::path& file, data::Dataset& dataset) {
   try {
@@ -109,6 +126,20 @@ at::Tensor compute_features(Model& model, const data::Records& records, const st
   return features;
 }
 
+std::optional<data::Part> seen_by_backbone(const fs::path& feature_file) {
+  std::error_code error;
+  if (feature_file.extension() != ".safetensors" || !fs::exists(feature_file, error)) return std::nullopt;
+  const auto metadata = io::read_safetensors(feature_file).metadata;
+  if (!metadata.contains(kRecordsKey) || !metadata.contains(kBackboneKey)) return std::nullopt;
+  try {
+    const auto origin = [&](const char* key) { return data::origin_from(nlohmann::json::parse(metadata.at(key))); };
+    return data::common_part(origin(kBackboneKey), origin(kRecordsKey));
+  } catch (const nlohmann::json::exception& damage) {
+    fail_user("{}: damaged metadata ({}); compute the features again with `sotto data features`", feature_file.string(),
+              damage.what());
+  }
+}
+
 Features load_features(const data::DataOptions& data, uint64_t seed) {
   const Backbone backbone = find_backbone(data.features);
   Features loaded;
@@ -126,7 +157,7 @@ Features load_features(const data::DataOptions& data, uint64_t seed) {
     dataset.kind = data::Kind::kFeatures;
     data::validate(dataset);
     make_folder(loaded.file.parent_path());
-    data::write_feature_file(loaded.file, dataset, {{"backbone", data.features}});
+    data::write_feature_file(loaded.file, dataset, description(data));
   }
   return loaded;
 }

@@ -3,11 +3,13 @@
 
 #include "data/dataset.h"
 #include "data/options.h"
+#include "data/origin.h"
 #include "models/model.h"
 #include "models/options.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace sotto::models {
@@ -22,6 +24,10 @@ struct Features {
 // the image size and the records themselves, so that a stale one is never used; images are data.image_size pixels a
 // side, or else what suits the backbone. Ctrl-C ends it with a UserError and keeps nothing.
 Features load_features(const data::DataOptions& data, uint64_t seed);
+
+// The records that both the features of a file and the backbone that made them were made of; nothing if there are none,
+// if the file does not say, or if it is no feature file.
+std::optional<data::Part> seen_by_backbone(const std::filesystem::path& feature_file);
 
 // Feature vectors [N, width] of all records, on all cores, with a progress bar. The model is put into evaluation mode.
 at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title);

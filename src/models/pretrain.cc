@@ -151,6 +151,18 @@ class Trainer {
   int64_t step_ = 0, steps_ = 0;
 };
 
+// What the weights will have seen: these records, and all that the weights they begin with have.
+data::Origin origin_of(const PretrainOptions& options) {
+  data::Origin origin = data::origin_of(options.data);
+  std::vector<std::string> before = backbone_names(options.data.features);
+  before.push_back(options.model.weights);
+  for (const std::string& weights : before) {
+    const auto card = find_pretrained_card(weights);
+    if (card) origin.insert(origin.end(), card->origin.begin(), card->origin.end());
+  }
+  return origin;
+}
+
 void save(const PretrainResult& result, const Model& model) {
   make_folder(pretrained_folder());
   write_state_dict(result.file, model.state());
@@ -168,6 +180,7 @@ PretrainResult pretrain(const PretrainOptions& options, const std::function<void
   const bool images = data.task.record_shape.size() == 3;
   result.card = {.model = options.model,
                  .dataset = data.dataset.name,
+                 .origin = origin_of(options),
                  .classes = data.dataset.class_names,
                  .image_size = images ? data.task.record_shape[1] : 0,
                  .planned = options.epochs,

@@ -201,6 +201,9 @@ TEST_F(Fit, WhatIsMissingIsNamed) {
 TEST_F(Fit, ClientsDataIsNoProxyUnlessItIsSaidToBePublic) {
   expect_user_error("fit pac.toml --set fit.proxy=table.csv", "proxy data must be public");
   expect_user_error("fit pac.toml --set fit.proxy=./table.csv", "proxy data must be public");
+  fs::copy_file(folder_ / "table.csv", folder_ / "copy.csv");
+  fs::copy_file(folder_ / "table.schema.json", folder_ / "copy.schema.json");
+  expect_user_error("fit pac.toml --set fit.proxy=copy.csv", "proxy data must be public");
   expect_user_error("fit pac.toml --set data.path= --set data.name=digits --set fit.proxy=digits",
                     "proxy data must be public");
   const Result allowed = sotto("fit pac.toml --out fitted --quick --json --set fit.proxy=table.csv --same-data");

@@ -42,14 +42,20 @@ std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const 
   return kinds;
 }
 
-NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
-                              const PrototypeOptions& options) {
-  data::DataOptions data = context.spec.data;
+std::vector<data::DataOptions> public_records(const RunSettings& spec, const PrototypeOptions& options) {
+  if (options.encoder != EncoderTraining::kPublic) return {};
+  data::DataOptions data = spec.data;
   data.name = options.public_data;
   data.otherwise.clear();
   data.path.clear();
   data.schema = {};
   data.domains.clear();
+  return {data};
+}
+
+NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
+                              const PrototypeOptions& options) {
+  const data::DataOptions data = public_records(context.spec, options).front();
   const models::TaskData records = models::load_task_data(data, context.spec.model, context.spec.seed);
   if (records.task.record_shape != context.facts.task.record_shape) {
     fail_user("method.public_data: records of '{}' do not have the shape of the clients' records", options.public_data);

@@ -16,6 +16,9 @@ inline constexpr const char* kEncoder = "encoder";
 // How many kinds of client there are, and what each kind's model is.
 std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const PrototypeMember& member);
 
+// The public records that encoders are trained on, if they are.
+std::vector<data::DataOptions> public_records(const RunSettings& spec, const PrototypeOptions& options);
+
 // All parts of an encoder as they come out of training on public records: nothing of it is private.
 NamedTensors publicly_trained(const PublicContext& context, const PrototypeModelOptions& model,
                               const PrototypeOptions& options);

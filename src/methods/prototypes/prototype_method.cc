@@ -36,6 +36,7 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
                 choice.framework = read(section);
                 return std::any(std::move(choice));
               },
+          .public_data = [](const RunSettings& spec) { return public_records(spec, member_of(spec).options); },
           .plan = [member](const PublicContext& context,
                            const ClientFacts& client) { return plan(context, client, member(context)); },
           .personal = [](const RunSettings&) { return true; },

@@ -20,6 +20,7 @@ nlohmann::json to_json(const PretrainedCard& card) {
             {"heads", model.heads},
             {"patch", model.patch}}},
           {"dataset", card.dataset},
+          {"origin", data::to_json(card.origin)},
           {"classes", card.classes},
           {"image_size", card.image_size},
           {"epochs", card.epochs},
@@ -44,6 +45,7 @@ std::optional<PretrainedCard> read_pretrained_card(const std::string& name) {
     model.at("patch").get_to(card.model.patch);
     card.model.weights = name;
     json.at("dataset").get_to(card.dataset);
+    card.origin = json.contains("origin") ? data::origin_from(json.at("origin")) : data::named_origin(card.dataset);
     json.at("classes").get_to(card.classes);
     json.at("image_size").get_to(card.image_size);
     json.at("epochs").get_to(card.epochs);
@@ -55,6 +57,15 @@ std::optional<PretrainedCard> read_pretrained_card(const std::string& name) {
     fail_user("{}: damaged description of pretrained weights ({}); delete it and run `sotto pretrain` again",
               path.string(), error.what());
   }
+}
+
+std::optional<PretrainedCard> find_pretrained_card(const std::string& name_or_path) {
+  if (auto card = read_pretrained_card(name_or_path)) return card;
+  const fs::path path = name_or_path;
+  std::error_code error;
+  const bool is_ours = path.extension() == ".pt" && fs::exists(path, error) &&
+                       fs::equivalent(fs::absolute(path).parent_path(), pretrained_folder(), error);
+  return is_ours ? read_pretrained_card(path.stem().string()) : std::nullopt;
 }
 
 }  // namespace sotto::models
