@@ -23,7 +23,7 @@ namespace {
 // With a declared schema it is a table, whatever its records look like.
 Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const std::string& name,
                       const SchemaChoice& schema) {
-  if (schema.declared) return read_table(path, name, schema);
+  if (schema.declared || (!schema.inferred && schema_beside(training_file))) return read_table(path, name, schema);
   const auto rows = io::parse_csv(read_file(training_file), training_file.string());
   return is_text_table(rows) ? read_text_csv(path, name) : read_table(path, name, schema);
 }

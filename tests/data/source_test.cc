@@ -212,6 +212,10 @@ TEST_F(Source, CustomDataIsRecognised) {
   EXPECT_EQ(load("table.csv").kind, Kind::kFeatures);
   write_bytes(data_ / "text.csv", "text,label\nhello,x\nbye,y\n");
   EXPECT_EQ(load("text.csv").kind, Kind::kText);
+  write_bytes(data_ / "text.schema.json",
+              R"({"columns": [{"name": "text", "kind": "category", "values": ["hello", "bye"]},
+                              {"name": "label", "kind": "label", "values": ["x", "y"]}]})");
+  EXPECT_EQ(load("text.csv").kind, Kind::kFeatures) << "a schema makes it a table, whatever its records look like";
   write_bytes(data_ / "folder/train.csv", "a,label\n1,x\n2,y\n");
   EXPECT_EQ(load("folder").kind, Kind::kFeatures);
   write_bytes(data_ / "pictures/cat/1.png", plain_png(4, 4, {1}));

@@ -176,11 +176,8 @@ fs::path training_table(const fs::path& path) {
 // What is declared, by the config or else by a file beside the table.
 std::optional<TableSchema> declared_schema(const fs::path& table, const SchemaChoice& choice) {
   if (choice.declared || choice.inferred) return choice.declared;
-  for (const char* extension : {".schema.toml", ".schema.json"}) {
-    const fs::path beside = fs::path(table).replace_extension(extension);
-    if (fs::exists(beside)) return read_schema(beside);
-  }
-  return std::nullopt;
+  const auto beside = schema_beside(table);
+  return beside ? std::optional(read_schema(*beside)) : std::nullopt;
 }
 
 const std::vector<std::string>* values_of(const TableSchema& schema, ColumnKind kind) {
@@ -200,6 +197,14 @@ Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& r
   const auto count = static_cast<int64_t>(rows.size());
   if (count == 0) return {};
   return {at::tensor(encoder.values).view({count, -1}), at::tensor(encoder.labels), at::tensor(encoder.domains), {}};
+}
+
+std::optional<fs::path> schema_beside(const fs::path& table) {
+  for (const char* extension : {".schema.toml", ".schema.json"}) {
+    fs::path beside = fs::path(table).replace_extension(extension);
+    if (fs::exists(beside)) return beside;
+  }
+  return std::nullopt;
 }
 
 io::CsvRow read_header(const fs::path& path) {

@@ -5,6 +5,7 @@
 #include "data/readers/table_schema.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& r
 // the training rows, which the dataset then says (see table_schema.h for what that costs). The first row is a header if
 // it holds the schema's column names or, without a schema, no number and no gap.
 Dataset read_table(const std::filesystem::path& path, const std::string& name, const SchemaChoice& choice = {});
+
+// The schema file that lies beside a table, if one does.
+std::optional<std::filesystem::path> schema_beside(const std::filesystem::path& table);
 
 // The names that the first row of a table gives its columns, or "column 1" … if it is no header. Looks at nothing else.
 io::CsvRow read_header(const std::filesystem::path& path);
