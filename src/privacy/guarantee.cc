@@ -26,7 +26,8 @@ double rounded_multiplier(double noise, double sensitivity) {
 }
 
 auto key(const Step& step) {
-  return std::tuple(step.kind, step.noise_multiplier, step.epsilon, step.delta, step.sampling_rate, step.adjacency);
+  return std::tuple(step.kind, step.noise_multiplier, step.epsilon, step.delta, step.sampling_rate, step.adjacency,
+                    step.batches);
 }
 
 auto key(const Steps& steps) {

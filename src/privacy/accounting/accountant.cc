@@ -233,8 +233,8 @@ std::unique_ptr<Accountant> make_accountant(Method method) {
 }
 
 Method default_method(std::span<const Steps> steps) {
-  const bool sampled = std::any_of(steps.begin(), steps.end(), [](const Steps& s) { return s.step.sampled(); });
-  return !sampled && why_not_exact(steps).empty() ? Method::kExact : Method::kPld;
+  const bool amplified = std::any_of(steps.begin(), steps.end(), [](const Steps& s) { return s.step.amplified(); });
+  return !amplified && why_not_exact(steps).empty() ? Method::kExact : Method::kPld;
 }
 
 }  // namespace sotto::privacy

@@ -18,6 +18,7 @@ bool has_curve(const Step& step) {
 double concentrated_divergence(std::span<const Steps> steps) {
   double sum = 0;
   for (const Steps& entry : steps) {
+    if (entry.step.allocated()) fail_user("zcdp does not cover random allocation: use pld");
     if (entry.step.sampled()) fail_user("zcdp does not cover sampled steps: use pld or rdp");
     if (entry.step.kind == Step::Kind::kApproximate) fail_user("zcdp does not cover approximate steps: use pld");
     const double epsilon =
@@ -54,6 +55,7 @@ int64_t curves(std::span<const Steps> steps) {
 }
 
 double step_epsilon(const Step& step, double delta_share) {
+  if (step.allocated()) fail_user("composition theorems do not cover random allocation: use pld");
   if (!has_curve(step)) return largest_loss(step);
   const Steps one{step, 1};
   return exact_epsilon({&one, 1}, delta_share);

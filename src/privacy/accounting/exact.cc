@@ -111,7 +111,7 @@ long double relative_error(std::span<const Steps> steps) {
 
 bool all_unsampled_gaussians(std::span<const Steps> steps) {
   return std::all_of(steps.begin(), steps.end(), [](const Steps& entry) {
-    return entry.step.kind == Step::Kind::kGaussian && !entry.step.sampled();
+    return entry.step.kind == Step::Kind::kGaussian && !entry.step.amplified();
   });
 }
 
@@ -127,6 +127,9 @@ double gaussian_mu_of(std::span<const Steps> steps) {
 std::string why_not_exact(std::span<const Steps> steps) {
   const std::vector<Steps> all = merged(steps);
   if (all.empty() || all_unsampled_gaussians(all)) return "";
+  if (std::any_of(all.begin(), all.end(), [](const Steps& entry) { return entry.step.allocated(); })) {
+    return "random allocation has no closed form: use pld";
+  }
   if (all.size() > 1) return "a mixture of mechanisms has no closed form: use pld";
   const Step& step = all.front().step;
   if (is_mirrored(step)) return "sampling under replace has a closed form for the Gaussian only: use pld";

@@ -1,7 +1,9 @@
 #include "privacy/accounting/loss_grid.h"
 
+#include "privacy/accounting/allocation.h"
+#include "privacy/accounting/gauss_legendre.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -9,21 +11,6 @@ namespace sotto::privacy {
 namespace {
 
 constexpr double kRounding = std::numeric_limits<double>::epsilon();
-
-template <int kNodes>
-struct GaussLegendre;
-template <>
-struct GaussLegendre<3> {
-  static constexpr std::array<double, 3> nodes = {-0.774596669241483377, 0, 0.774596669241483377};
-  static constexpr std::array<double, 3> weights = {0.555555555555555556, 0.888888888888888889, 0.555555555555555556};
-};
-template <>
-struct GaussLegendre<5> {
-  static constexpr std::array<double, 5> nodes = {-0.906179845938663993, -0.538469310105683091, 0, 0.538469310105683091,
-                                                  0.906179845938663993};
-  static constexpr std::array<double, 5> weights = {0.236926885056189088, 0.478628670499366468, 0.568888888888888889,
-                                                    0.478628670499366468, 0.236926885056189088};
-};
 
 struct Ends {
   double low = 0;
@@ -254,6 +241,7 @@ LossGrid LossGrid::swapped() const {
 }
 
 LossGrid discretise(const Step& step, double spacing, double tail_mass) {
+  if (step.allocated()) return allocated_grid(step, spacing, tail_mass);
   return is_replaced_gaussian(step) ? discretise_replaced(step, spacing, tail_mass)
                                     : discretise_mixture(step, spacing, tail_mass);
 }

@@ -1,5 +1,6 @@
 #include "privacy/accounting/loss_nodes.h"
 
+#include "privacy/accounting/allocation.h"
 #include "privacy/accounting/normal.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 constexpr double kReach = 12;
 // Where the smooth cut of tails is centred, in standard deviations above the sharp one.
 constexpr double kTaperShift = 0.4;
+constexpr double kLeastTail = 1e-285;
 
 void add(LossNodes& nodes, double loss, double log_q) {
   nodes.loss.push_back(loss);
@@ -89,6 +91,17 @@ void add_replaced_gaussian(LossNodes& nodes, const Step& step, const NodeLimits&
   }
 }
 
+void add_allocated(LossNodes& nodes, const Step& step, const NodeLimits& limits) {
+  // Tails in steps of e⁻⁸, so that grids made before can be used again.
+  const double tail_mass = limits.tail_mass > 0 ? std::exp(8 * std::floor(std::log(limits.tail_mass) / 8)) : 0;
+  const LossGrid grid = allocated_grid(step, rough_allocated_spacing(step), std::max(tail_mass, kLeastTail));
+  for (size_t i = 0; i < grid.mass.size(); ++i) {
+    if (grid.mass[i] == 0) continue;
+    const double loss = static_cast<double>(grid.first + static_cast<int64_t>(i)) * grid.spacing;
+    add(nodes, loss, std::log(grid.mass[i]) - loss);
+  }
+}
+
 // Gauss-Legendre panels over Laplace's density on [low, highest].
 void add_laplace(LossNodes& nodes, const BaseLoss& base, double q, double low, const NodeLimits& limits) {
   static constexpr std::array<double, 8> kNodes = {-0.960289856497536232, -0.796666477413626740, -0.525532409916328986,
@@ -140,7 +153,9 @@ LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& li
     return nodes;
   }
   const BaseLoss base = base_loss(step);
-  if (base.gaussian) {
+  if (step.allocated()) {
+    add_allocated(nodes, step, limits);
+  } else if (base.gaussian) {
     add_gaussian(nodes, step, base, direction, limits);
   } else {
     if (base.has_density) {

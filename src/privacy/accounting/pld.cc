@@ -1,5 +1,7 @@
 #include "privacy/accounting/pld.h"
 
+#include "privacy/accounting/allocation.h"
+#include "privacy/accounting/exact.h"
 #include "privacy/accounting/saddle.h"
 #include "privacy/accounting/tilted_composition.h"
 
@@ -170,7 +172,11 @@ class Engine {
 
   // Grid spacing at which ε is off by about `error`.
   double spacing_for(double error, double tilt) const {
-    return std::sqrt(8 * error / (static_cast<double>(total_count(steps_)) * (tilt + 1)));
+    double spreads = 0;
+    for (const Steps& entry : steps_) {
+      spreads += static_cast<double>(entry.count) * (entry.step.allocated() ? allocated_spreads(entry.step) : 1);
+    }
+    return std::sqrt(8 * error / (spreads * (tilt + 1)));
   }
 
   // Not finer than the limit of points allows, and such that the largest atom lies on the grid, rare ones apart.
@@ -184,13 +190,20 @@ class Engine {
       const double largest = largest_loss(without_rare, direction);
       if (std::isfinite(largest)) atom = std::max(atom, largest);
     }
-    const double spacing = std::max(least, std::min(wanted, window.length / 1024));
+    double spacing = std::max(least, std::min(wanted, window.length / 1024));
+    // Few different ones, since grids of random allocation are remembered: the other direction asks for the same.
+    if (has_allocated()) spacing = std::exp2(std::floor(3 * std::log2(spacing)) / 3);
     return atom > 0 && atom / spacing < 1e9 ? atom / std::ceil(atom / spacing) : spacing;
   }
 
   double tail_mass(double log_delta) const {
-    return std::exp(std::max(log_delta, kLeastLogDelta) + kLogTailShare -
-                    std::log(static_cast<double>(total_count(steps_))));
+    const double log_tail =
+        std::max(log_delta, kLeastLogDelta) + kLogTailShare - std::log(static_cast<double>(total_count(steps_)));
+    return std::exp(has_allocated() ? std::floor(log_tail) : log_tail);
+  }
+
+  bool has_allocated() const {
+    return std::any_of(steps_.begin(), steps_.end(), [](const Steps& entry) { return entry.step.allocated(); });
   }
 
   std::vector<CountedGrid> grids(double spacing, double tail, Direction direction) const {
@@ -212,7 +225,7 @@ std::vector<Steps> compacted(std::span<const Steps> steps) {
   std::vector<Steps> result;
   long double mu_squared = 0;
   for (const Steps& entry : merged(steps)) {
-    if (entry.step.kind == Step::Kind::kGaussian && !entry.step.sampled()) {
+    if (entry.step.kind == Step::Kind::kGaussian && !entry.step.amplified()) {
       mu_squared += static_cast<long double>(entry.count) /
                     (static_cast<long double>(entry.step.noise_multiplier) * entry.step.noise_multiplier);
     } else {
@@ -225,12 +238,27 @@ std::vector<Steps> compacted(std::span<const Steps> steps) {
   return result;
 }
 
+// The same as plain Gaussians, if there are no other steps than these and allocated ones; otherwise nothing. An average
+// is less than its terms in the convex order (allocation.h), so a bound for these is one for those.
+std::vector<Steps> unamplified(std::span<const Steps> steps) {
+  std::vector<Steps> result;
+  bool any = false;
+  for (Steps entry : steps) {
+    any = any || entry.step.allocated();
+    entry.step.batches = 1;
+    result.push_back(entry);
+  }
+  return any && all_unsampled_gaussians(result) ? merged(result) : std::vector<Steps>{};
+}
+
 }  // namespace
 
 double pld_epsilon(std::span<const Steps> steps, double delta) {
   const std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
-  return Engine(all).epsilon(delta);
+  const double found = Engine(all).epsilon(delta);
+  const std::vector<Steps> plain = unamplified(all);
+  return plain.empty() ? found : std::min(found, exact_epsilon(plain, delta));
 }
 
 double guess_epsilon(std::span<const Steps> steps, double delta) {
@@ -243,7 +271,9 @@ double guess_epsilon(std::span<const Steps> steps, double delta) {
 double pld_log_delta(std::span<const Steps> steps, double epsilon) {
   const std::vector<Steps> all = compacted(steps);
   if (all.empty()) return -kInfinity;
-  return Engine(all).log_delta(epsilon);
+  const double found = Engine(all).log_delta(epsilon);
+  const std::vector<Steps> plain = unamplified(all);
+  return plain.empty() ? found : std::min(found, exact_log_delta(plain, epsilon));
 }
 
 }  // namespace sotto::privacy

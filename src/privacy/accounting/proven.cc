@@ -13,7 +13,7 @@ namespace {
 
 enum class Question { kEpsilon, kDelta };
 
-using StepKey = std::tuple<int, double, double, double, double, int, int64_t>;
+using StepKey = std::tuple<int, double, double, double, double, int, int64_t, int64_t>;
 using Key = std::tuple<Question, double, std::vector<StepKey>>;
 
 class Answers {
@@ -48,7 +48,7 @@ Key key_of(Question question, double argument, std::span<const Steps> steps) {
   for (const Steps& entry : steps) {
     const Step& step = entry.step;
     keys.emplace_back(static_cast<int>(step.kind), step.noise_multiplier, step.epsilon, step.delta, step.sampling_rate,
-                      static_cast<int>(step.adjacency), entry.count);
+                      static_cast<int>(step.adjacency), step.batches, entry.count);
   }
   return {question, argument, std::move(keys)};
 }

@@ -1,5 +1,6 @@
 #include "privacy/accounting/renyi.h"
 
+#include "base/error.h"
 #include "privacy/accounting/loss_nodes.h"
 
 #include <boost/math/tools/minima.hpp>
@@ -95,6 +96,7 @@ RenyiCurve::Best least(const F& value, Orders orders) {
 }  // namespace
 
 double renyi_divergence(const Step& step, double order) {
+  if (step.allocated()) fail_user("Rényi divergences of random allocation are not computed: use pld");
   if (step.kind == Step::Kind::kApproximate && step.delta > 0) return kInfinity;
   if (!step.sampled()) {
     if (step.kind == Step::Kind::kGaussian) {

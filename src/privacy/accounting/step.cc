@@ -10,6 +10,7 @@ namespace sotto::privacy {
 namespace {
 
 constexpr int64_t kMostSteps = 1'000'000'000'000;
+constexpr int64_t kMostBatches = 1'000'000;
 
 void require_valid(const Step& step) {
   using Kind = Step::Kind;
@@ -25,6 +26,17 @@ void require_valid(const Step& step) {
   }
   if (!(step.sampling_rate > 0 && step.sampling_rate <= 1)) {
     fail_user("the sampling rate must be above 0 and at most 1, not {}", step.sampling_rate);
+  }
+  if (step.batches < 1 || step.batches > kMostBatches) {
+    fail_user("the number of batches must be between 1 and 10^6, not {}", step.batches);
+  }
+  if (!step.allocated()) return;
+  if (step.kind != Kind::kGaussian) {
+    fail_user("random allocation is accounted for with gaussian noise only, not for a {} step", to_text(step.kind));
+  }
+  if (step.sampled()) fail_user("records are either sampled at a rate or allocated to batches, not both");
+  if (!is_one_sided(step.adjacency)) {
+    fail_user("random allocation amplifies under add-remove and zero-out only, not under {}", to_text(step.adjacency));
   }
 }
 
@@ -75,34 +87,38 @@ Step::Kind mechanism_from_text(std::string_view name) {
 }
 
 Step Step::gaussian(double noise_multiplier, double sampling_rate, Adjacency adjacency) {
-  return {Kind::kGaussian, noise_multiplier, 0, 0, sampling_rate, adjacency};
+  return {Kind::kGaussian, noise_multiplier, 0, 0, sampling_rate, adjacency, 1};
 }
 
 Step Step::laplace(double noise_multiplier, double sampling_rate, Adjacency adjacency) {
-  return {Kind::kLaplace, noise_multiplier, 0, 0, sampling_rate, adjacency};
+  return {Kind::kLaplace, noise_multiplier, 0, 0, sampling_rate, adjacency, 1};
 }
 
 Step Step::pure(double epsilon, double sampling_rate, Adjacency adjacency) {
-  return {Kind::kPure, 0, epsilon, 0, sampling_rate, adjacency};
+  return {Kind::kPure, 0, epsilon, 0, sampling_rate, adjacency, 1};
 }
 
 Step Step::approximate(double epsilon, double delta, double sampling_rate, Adjacency adjacency) {
-  return {Kind::kApproximate, 0, epsilon, delta, sampling_rate, adjacency};
+  return {Kind::kApproximate, 0, epsilon, delta, sampling_rate, adjacency, 1};
+}
+
+Step Step::allocated(double noise_multiplier, int64_t batches, Adjacency adjacency) {
+  return {Kind::kGaussian, noise_multiplier, 0, 0, 1, adjacency, batches};
 }
 
 void require_valid(std::span<const Steps> steps) {
-  const Step* sampled = nullptr;
+  const Step* amplified = nullptr;
   for (const Steps& entry : steps) {
     require_valid(entry.step);
     if (entry.count < 0 || entry.count > kMostSteps) {
       fail_user("the number of steps must be between 0 and 10^12, not {}", entry.count);
     }
-    if (!entry.step.sampled()) continue;
-    if (sampled != nullptr && sampled->adjacency != entry.step.adjacency) {
-      fail_user("sampled steps under {} and under {} do not compose: state one adjacency", to_text(sampled->adjacency),
-                to_text(entry.step.adjacency));
+    if (!entry.step.amplified()) continue;
+    if (amplified != nullptr && amplified->adjacency != entry.step.adjacency) {
+      fail_user("sampled steps under {} and under {} do not compose: state one adjacency",
+                to_text(amplified->adjacency), to_text(entry.step.adjacency));
     }
-    sampled = &entry.step;
+    amplified = &entry.step;
   }
 }
 

@@ -42,6 +42,9 @@ struct Step {
   double delta = 0;
   double sampling_rate = 1;  // Poisson: every record takes part with this probability, independently
   Adjacency adjacency = Adjacency::kAddRemove;
+  // Random allocation: every record is in one of this many batches, drawn uniformly and secretly; one step is one epoch
+  // of them, with `noise_multiplier` in every batch.
+  int64_t batches = 1;
 
   bool operator==(const Step&) const = default;
 
@@ -50,8 +53,12 @@ struct Step {
   static Step pure(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step approximate(double epsilon, double delta, double sampling_rate = 1,
                           Adjacency adjacency = Adjacency::kAddRemove);
+  static Step allocated(double noise_multiplier, int64_t batches, Adjacency adjacency = Adjacency::kAddRemove);
 
   bool sampled() const { return sampling_rate < 1; }
+  bool allocated() const { return batches > 1; }
+  // Whether chance decides where a record takes part: such steps speak of their adjacency.
+  bool amplified() const { return sampled() || allocated(); }
 };
 
 std::string_view to_text(Step::Kind kind);
@@ -65,8 +72,9 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-// A UserError with one reason unless every parameter is finite and in its range, counts are not negative, and all steps
-// that were sampled speak of one adjacency.
+// A UserError with one reason unless every parameter is finite and in its range, counts are not negative, and all
+// amplified steps speak of one adjacency. Random allocation is for Gaussians under a one-sided adjacency, and is not
+// sampled as well.
 void require_valid(std::span<const Steps> steps);
 
 // 0 < delta < 1, or a UserError.

@@ -49,7 +49,7 @@ LossRange gaussian_range(const Step& step, double tail_mass) {
 }
 
 bool is_symmetric(const Step& step) {
-  return !step.sampled() || !is_one_sided(step.adjacency);
+  return !step.amplified() || !is_one_sided(step.adjacency);
 }
 
 bool is_replaced_gaussian(const Step& step) {
