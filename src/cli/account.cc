@@ -88,8 +88,12 @@ void add_account(Command& program) {
   question.add_number(command, "step_epsilon", "Epsilon of one pure or approximate step");
   question.add_number(command, "step_delta", "Delta of one approximate step");
   question.add_number(command, "steps", "How many such steps (default 1)");
+  question.add_text(command, "sampling", "none, poisson or allocation (default: poisson if there is a sampling rate)");
   question.add_number(command, "sampling_rate", "Poisson sampling rate of records (default 1)");
-  question.add_text(command, "adjacency", "add-remove, zero-out, replace or replace-same-label; required below rate 1");
+  question.add_number(command, "batches", "Allocation: batches in an epoch; a record is in one, drawn at random");
+  question.add_number(command, "epochs", "Allocation: how many epochs (default 1), instead of steps");
+  question.add_text(command, "adjacency",
+                    "add-remove, zero-out, replace or replace-same-label; required with sampling");
   question.add_number(command, "delta", "Asks for epsilon at this delta");
   question.add_number(command, "epsilon", "Asks for delta at this epsilon");
   question.add_text(command, "method",

@@ -17,8 +17,9 @@ using nlohmann::json;
 using privacy::Step;
 
 const std::vector<std::string>& event_keys() {
-  static const std::vector<std::string> keys = {"mechanism", "noise_multiplier", "step_epsilon", "step_delta",
-                                                "steps",     "sampling_rate",    "adjacency"};
+  static const std::vector<std::string> keys = {"mechanism", "noise_multiplier", "step_epsilon",  "step_delta",
+                                                "steps",     "sampling",         "sampling_rate", "batches",
+                                                "epochs",    "adjacency"};
   return keys;
 }
 
@@ -47,22 +48,59 @@ std::optional<std::string> text(const json& object, const char* key) {
   return found->get<std::string>();
 }
 
-int64_t count_of(const json& object) {
-  const double steps = number(object, "steps").value_or(1);
-  if (!(steps >= 0 && steps <= 1e12 && steps == std::floor(steps))) {
-    fail_user("steps must be a whole number between 0 and 10^12, not {}", steps);
+int64_t whole(const json& object, const char* key, int64_t least, int64_t absent) {
+  const double value = number(object, key).value_or(static_cast<double>(absent));
+  if (!(value >= static_cast<double>(least) && value <= 1e12 && value == std::floor(value))) {
+    fail_user("{} must be a whole number between {} and 10^12, not {}", key, least, value);
   }
-  return static_cast<int64_t>(steps);
+  return static_cast<int64_t>(value);
+}
+
+bool is_allocated(const json& object) {
+  return text(object, "sampling") == "allocation";
+}
+
+int64_t count_of(const json& object) {
+  return whole(object, is_allocated(object) ? "epochs" : "steps", 0, 1);
+}
+
+// That keys which say how records take part do not contradict each other.
+void check_sampling(const json& object) {
+  const auto sampling = text(object, "sampling");
+  const auto rate = number(object, "sampling_rate");
+  if (sampling && *sampling != "none" && *sampling != "poisson" && *sampling != "allocation") {
+    fail_user("there is no sampling '{}': it is none, poisson or allocation", *sampling);
+  }
+  if (number(object, "steps") && number(object, "epochs")) {
+    fail_user("give epochs with sampling allocation, steps otherwise, and not both");
+  }
+  if (is_allocated(object)) {
+    if (rate) fail_user("sampling allocation has no sampling_rate: every record is in one batch an epoch");
+    if (!number(object, "batches")) fail_user("sampling allocation needs batches, the number of batches in an epoch");
+    if (number(object, "steps")) fail_user("with sampling allocation give epochs instead of steps");
+    return;
+  }
+  for (const char* key : {"batches", "epochs"}) {
+    if (number(object, key)) fail_user("{} is for sampling allocation: say so, or leave it out", key);
+  }
+  if (sampling == "poisson" && !rate) fail_user("sampling poisson needs sampling_rate");
+  if (sampling == "none" && rate && *rate != 1) fail_user("sampling none takes every record: leave sampling_rate out");
 }
 
 // Everything but the noise.
 Step shape_of(const json& object) {
+  check_sampling(object);
   Step step;
   step.kind = privacy::mechanism_from_text(text(object, "mechanism").value_or("gaussian"));
   step.sampling_rate = number(object, "sampling_rate").value_or(1);
+  step.batches = whole(object, "batches", 1, 1);
   const auto adjacency = text(object, "adjacency");
   if (adjacency && *adjacency != "any") step.adjacency = privacy::adjacency_from_text(*adjacency);
-  if (step.sampling_rate != 1 && (!adjacency || *adjacency == "any")) {
+  const bool stated = adjacency && *adjacency != "any";
+  if (is_allocated(object) && !stated) {
+    fail_user("random allocation amplifies under a stated adjacency only: give adjacency add-remove or zero-out");
+  }
+  if (step.sampling_rate != 1 && !stated) {
     fail_user(
         "sampling amplifies under a stated adjacency only: give adjacency add-remove, replace or "
         "replace-same-label");

@@ -1,8 +1,10 @@
 // Questions to the accountants as JSON objects: what `sotto account` and `sotto calibrate` read from options, from a
 // file of events, and from lines of a batch.
 //
-// Keys: mechanism (gaussian, laplace, pure, approximate), noise_multiplier, step_epsilon, step_delta, steps,
-// sampling_rate, adjacency; compose (a list of such events); delta, epsilon, method, order. Null means absent.
+// Keys: mechanism (gaussian, laplace, pure, approximate), noise_multiplier, step_epsilon, step_delta, steps, sampling
+// (none, poisson, allocation), sampling_rate, batches, epochs, adjacency; compose (a list of such events); delta, epsilon,
+// method, order. Null means absent. Without `sampling` it is poisson if there is a rate. Allocation takes batches and
+// epochs instead of a rate and steps.
 #pragma once
 
 #include "privacy/accounting/accountant.h"

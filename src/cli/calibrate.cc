@@ -56,14 +56,20 @@ void add_calibrate(Command& program) {
   question.add_number(command, "epsilon", "Target epsilon");
   question.add_number(command, "delta", "Target delta");
   question.add_number(command, "steps", "How many steps (default 1)");
+  question.add_text(command, "sampling", "none, poisson or allocation (default: poisson if there is a sampling rate)");
   question.add_number(command, "sampling_rate", "Poisson sampling rate of records (default 1)");
-  question.add_text(command, "adjacency", "add-remove, zero-out, replace or replace-same-label; required below rate 1");
+  question.add_number(command, "batches", "Allocation: batches in an epoch; a record is in one, drawn at random");
+  question.add_number(command, "epochs", "Allocation: how many epochs (default 1), instead of steps");
+  question.add_text(command, "adjacency",
+                    "add-remove, zero-out, replace or replace-same-label; required with sampling");
   question.add_text(command, "method", "By which accountant (default: exact where it exists, otherwise pld)");
   question.add_compose(command);
   command.flag("--batch", options->batch, "Answer one JSON object a line from standard input");
   add_output_options(command, options->output, "Print the answer as JSON");
   add_example(command,
-              "sotto calibrate --epsilon 1 --delta 1e-5 --steps 1000 --sampling-rate 0.01 --adjacency add-remove");
+              "sotto calibrate --epsilon 1 --delta 1e-5 --steps 1000 --sampling-rate 0.01 --adjacency add-remove\n"
+              "  sotto calibrate --epsilon 1 --delta 1e-5 --sampling allocation --batches 12 --epochs 10 --adjacency "
+              "zero-out");
   command.callback([options] { calibrate(*options); });
 }
 

@@ -71,16 +71,22 @@ double largest_rate(double epsilon, double delta, const Step& shape, int64_t ste
 
 }  // namespace
 
-double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency) {
+double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency,
+                            int64_t batches) {
   static std::mutex mutex;
-  static std::map<std::tuple<double, double, int64_t, double, Adjacency>, double> known;
-  const std::tuple key(epsilon, delta, steps, sampling_rate, adjacency);
+  static std::map<std::tuple<double, double, int64_t, double, Adjacency, int64_t>, double> known;
+  const std::tuple key(epsilon, delta, steps, sampling_rate, adjacency, batches);
   const std::lock_guard lock(mutex);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  const Method method = sampling_rate < 1 ? Method::kPld : Method::kExact;
-  const double value =
-      calibrate({epsilon, delta * kKeptDelta, method}, Step::gaussian(1.0, sampling_rate, adjacency), steps);
+  Step shape = Step::gaussian(1.0, sampling_rate, adjacency);
+  shape.batches = batches;
+  const auto least = [&](Method method) { return calibrate({epsilon, delta * kKeptDelta, method}, shape, steps); };
+  double value = least(shape.amplified() ? Method::kPld : Method::kExact);
+  if (shape.allocated()) {
+    shape.batches = 1;
+    value = std::min(value, least(Method::kExact));
+  }
   return known[key] = value;
 }
 

@@ -11,7 +11,12 @@ namespace sotto::privacy {
 // The smallest noise multiplier at which `steps` Gaussian steps, each touching a record with probability
 // `sampling_rate` (Poisson), stay within (epsilon, delta); a thousandth of δ is left for the noise's finite precision.
 // Exact without sampling, certified with it; answers are remembered. Thread-safe.
-double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency);
+//
+// With more than one batch a step is an epoch of random allocation: every record is in one of its batches, drawn
+// uniformly and secretly (Step::allocated). Certified, and never more than with one batch. A UserError under adjacencies
+// that are not one-sided, and at sampling rates below 1.
+double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency,
+                            int64_t batches = 1);
 
 // The largest rate, at most 1 and rounded down, at which `steps` Gaussian steps of this multiplier stay within
 // (epsilon, delta) for a record that takes part in each with that probability (Poisson); of δ as much is kept as above.
