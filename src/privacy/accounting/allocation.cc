@@ -52,9 +52,8 @@ class Epoch {
         in_whole += size;
       }
       if (in_whole == batches_) break;
-      const double at_zero = power.at_zero;
       const int64_t factor = ratio(power.spacing, std::min(power.spacing, spacing_of(2 * size)));
-      power = limited(sum_of_two(power, factor), 2 * size, at_zero);
+      power = limited(sum_of_two(power, factor), 2 * size);
     }
     const int64_t factor = ratio(whole->spacing, spacing_);
     return refined(std::move(*whole), factor);
@@ -76,12 +75,11 @@ class Epoch {
     const int64_t factor = ratio(a.spacing, finer);
     a = refined(std::move(a), factor);
     const int64_t finer_still = ratio(finer, std::min(finer, spacing_of(size)));
-    return limited(sum(a, refined(b, ratio(b.spacing, finer)), finer_still), size, (a.at_zero + b.at_zero) / 2);
+    return limited(sum(a, refined(b, ratio(b.spacing, finer)), finer_still), size);
   }
 
-  SpreadLaw limited(SpreadLaw law, int64_t size, double at_zero = 0) const {
-    // Where a term is 0 the sum lies far below the rest of its law: not worth a longer grid.
-    trim(law, share_ * static_cast<double>(size) / static_cast<double>(batches_), share_ + 2 * at_zero);
+  SpreadLaw limited(SpreadLaw law, int64_t size) const {
+    trim(law, share_ * static_cast<double>(size) / static_cast<double>(batches_), share_);
     while (static_cast<double>(law.mass.size()) > most_points_) coarsen(law);
     return law;
   }

@@ -101,6 +101,35 @@ class Engine {
     return result;
   }
 
+  double log_delta(Direction direction, double epsilon) const {
+    double guess = kLeastLogDelta;
+    {
+      const ComposedLoss whole(steps_, direction);
+      if (epsilon >= whole.largest() * (1 + 1e-12)) {
+        return whole.revealed() > 0 ? std::log(whole.revealed()) + 1e-14 : -kInfinity;
+      }
+      guess = std::max(guess, rough_log_delta(whole, epsilon, whole.saddle_point(epsilon)));
+    }
+    double best = 0;
+    guess = std::min(guess, -1e-3);
+    double slope = 0;
+    for (int pass = 0; pass < 4; ++pass) {
+      const ComposedLoss loss(steps_, direction, tail_mass(guess));
+      if (pass == 0) slope = loss.saddle_point(epsilon);
+      const Window window = choose_window(loss, epsilon, guess);
+      const double wanted = spacing_for(1e-4 / std::max(slope, 1e-3), slope);
+      const double spacing = limited_spacing(wanted, window, std::exp(guess), direction);
+      const TiltedComposition composition(grids(spacing, tail_mass(guess), direction), window);
+      const double found = composition.log_delta(epsilon);
+      best = std::min(best, found);
+      const double next_slope = composition.slope(epsilon);
+      if (std::abs(found - guess) < 1 && next_slope < 2 * slope) break;
+      guess = std::clamp(found, kLeastLogDelta, -1e-3);
+      slope = next_slope;
+    }
+    return best;
+  }
+
  private:
   // Bounds below `enough` need not be refined.
   double epsilon(Direction direction, double delta, double enough) const {
@@ -137,35 +166,6 @@ class Engine {
       } else {
         guess *= 2;
       }
-    }
-    return best;
-  }
-
-  double log_delta(Direction direction, double epsilon) const {
-    double guess = kLeastLogDelta;
-    {
-      const ComposedLoss whole(steps_, direction);
-      if (epsilon >= whole.largest() * (1 + 1e-12)) {
-        return whole.revealed() > 0 ? std::log(whole.revealed()) + 1e-14 : -kInfinity;
-      }
-      guess = std::max(guess, rough_log_delta(whole, epsilon, whole.saddle_point(epsilon)));
-    }
-    double best = 0;
-    guess = std::min(guess, -1e-3);
-    double slope = 0;
-    for (int pass = 0; pass < 4; ++pass) {
-      const ComposedLoss loss(steps_, direction, tail_mass(guess));
-      if (pass == 0) slope = loss.saddle_point(epsilon);
-      const Window window = choose_window(loss, epsilon, guess);
-      const double wanted = spacing_for(1e-4 / std::max(slope, 1e-3), slope);
-      const double spacing = limited_spacing(wanted, window, std::exp(guess), direction);
-      const TiltedComposition composition(grids(spacing, tail_mass(guess), direction), window);
-      const double found = composition.log_delta(epsilon);
-      best = std::min(best, found);
-      const double next_slope = composition.slope(epsilon);
-      if (std::abs(found - guess) < 1 && next_slope < 2 * slope) break;
-      guess = std::clamp(found, kLeastLogDelta, -1e-3);
-      slope = next_slope;
     }
     return best;
   }
@@ -266,6 +266,11 @@ double guess_epsilon(std::span<const Steps> steps, double delta) {
   if (all.empty()) return 0;
   const double tail = delta * std::exp(kLogTailShare) / static_cast<double>(total_count(all));
   return rough_epsilon(ComposedLoss(all, Direction::kRemove, tail), std::log(delta));
+}
+
+double pld_log_delta(std::span<const Steps> steps, Direction direction, double epsilon) {
+  const std::vector<Steps> all = compacted(steps);
+  return all.empty() ? -kInfinity : Engine(all).log_delta(direction, epsilon);
 }
 
 double pld_log_delta(std::span<const Steps> steps, double epsilon) {

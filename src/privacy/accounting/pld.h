@@ -13,7 +13,7 @@
 // make that a 3·10⁻⁵ part of ε, unless the grid would exceed 2²² points.
 #pragma once
 
-#include "privacy/accounting/step.h"
+#include "privacy/accounting/worst_pair.h"
 
 #include <span>
 
@@ -27,5 +27,7 @@ double guess_epsilon(std::span<const Steps> steps, double delta);
 
 // A certified upper bound of ln δ(ε). Below ln 1e-280 it is reported as that.
 double pld_log_delta(std::span<const Steps> steps, double epsilon);
+// The same in one direction only.
+double pld_log_delta(std::span<const Steps> steps, Direction direction, double epsilon);
 
 }  // namespace sotto::privacy

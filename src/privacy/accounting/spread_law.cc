@@ -159,21 +159,40 @@ int64_t add_pairs(const SpreadLaw& high, const SpreadLaw& low, int64_t least, do
   return terms + running;
 }
 
-// What a law adds to the sum where the other variable is 0.
-void add_alone(const SpreadLaw& law, double other_at_zero, Shares& shares) {
-  for (int64_t i = law.first; i < law.end(); ++i) {
-    *shares.lower(0, i) += other_at_zero * law.mass[static_cast<size_t>(i - law.first)];
+// Adds the law where the other variable is 0; what lies below the sums proper goes to the lowest of them and 0. Returns
+// what went to 0.
+double add_alone(const SpreadLaw& law, double other_at_zero, Shares& shares) {
+  double at_zero = 0;
+  double lowest = 0;
+  for (int64_t k = law.first; k < law.end(); ++k) {
+    const double mass = other_at_zero * law.mass[static_cast<size_t>(k - law.first)];
+    if (k >= shares.first()) {
+      *shares.lower(0, k) += mass;
+      continue;
+    }
+    const double down = static_cast<double>(shares.first() - k) * law.spacing;
+    at_zero += mass * -std::expm1(-down);
+    lowest += mass * std::exp(-down);
   }
+  *shares.lower(0, shares.first()) += lowest;
+  return at_zero;
+}
+
+// Where ln(e^{ih} + e^{jh}) lies on the grid, rounded down.
+int64_t index_of_sum(int64_t i, int64_t j, double spacing) {
+  const double gain = std::log1p(std::exp(-static_cast<double>(std::abs(i - j)) * spacing));
+  return std::max(i, j) + static_cast<int64_t>(std::floor(gain / spacing));
 }
 
 // Puts together what the shares hold, and counts what underflowed on the way as infinite.
-SpreadLaw finished(const SpreadLaw& a, const SpreadLaw& b, int64_t factor, const Shares& shares, int64_t terms) {
+SpreadLaw finished(const SpreadLaw& a, const SpreadLaw& b, int64_t factor, const Shares& shares, int64_t terms,
+                   double at_zero) {
   SpreadLaw law;
   law.spacing = a.spacing / static_cast<double>(factor);
   law.first = shares.first() * factor;
   law.mass = shares.collected();
   const double lost = 4 * kLeast * static_cast<double>(a.mass.size() + 1) * static_cast<double>(b.mass.size() + 1);
-  law.at_zero = a.at_zero * b.at_zero + lost;
+  law.at_zero = a.at_zero * b.at_zero + at_zero + lost;
   law.at_infinity = (a.at_infinity + b.at_infinity) * (1 + 2 * kUnit) + lost * value_at(law, law.end());
   const double errors = a.relative_error + b.relative_error + a.relative_error * b.relative_error;
   law.relative_error = (errors + kUnit * static_cast<double>(terms + 32)) * (1 + 1e-6);
@@ -191,52 +210,67 @@ SpreadLaw spread_lognormal(double mu, double log_divisor, double spacing, double
   law.first = static_cast<int64_t>(std::floor((-centre - mu * reach - log_divisor) / spacing));
   const auto last = static_cast<int64_t>(std::ceil((centre + mu * reach - log_divisor) / spacing));
   law.mass.assign(static_cast<size_t>(last - law.first + 1), 0.0);
-  const double density = 1 / (mu * std::sqrt(2 * std::numbers::pi));
-  double farthest = 0;
-  for (size_t i = 0; i + 1 < law.mass.size(); ++i) {
-    const double low_end = static_cast<double>(law.first + static_cast<int64_t>(i)) * spacing + log_divisor;
-    const double from = (low_end + centre) / mu;
-    const double beyond = std::max(std::abs(from), std::abs(from + spacing / mu));
-    farthest = std::max(farthest, beyond);
-    // The 10th derivative is at most ((beyond + 2)/μ + 1)^10 of the density, twenty times that of a factor which
-    // vanishes at one end: the remainder of 5 nodes is below 1e-16 at a quarter.
-    const double rate = (beyond + 2) / mu + 1;
-    const auto pieces = static_cast<int64_t>(std::ceil(spacing * rate / 0.25));
-    const double radius = spacing / static_cast<double>(pieces) / 2;
+  const auto loss_at = [&](int64_t k) {
+    return static_cast<long double>(k) * spacing + static_cast<long double>(log_divisor);
+  };
+  // In standard deviations. On a coarse grid the outer cells reach beyond, where next to nothing lies.
+  const double lowest = -reach - 6;
+  const double highest = reach + mu + 6;
+  for (int64_t k = law.first; k < last; ++k) {
+    const auto low_end = static_cast<double>((loss_at(k) + centre) / mu);
+    const double from = std::max(lowest, low_end);
+    const double to = std::min(highest, low_end + spacing / mu);
+    if (to <= from) continue;
+    // The 10th derivative is at most (|y| + 2 + μ)^10 of the density, and some twenty times that where a factor vanishes
+    // at one end: the remainder of 5 nodes on a piece of a quarter is below 1e-16.
+    const double rate = std::max(std::abs(from), std::abs(to)) + 2 + mu;
+    const auto pieces = static_cast<int64_t>(std::ceil((to - from) * rate / 0.25));
+    const double radius = (to - from) / static_cast<double>(pieces) / 2;
     for (int64_t piece = 0; piece < pieces; ++piece) {
       for (size_t node = 0; node < 5; ++node) {
-        const double above = radius * (static_cast<double>(2 * piece + 1) + GaussLegendre<5>::nodes[node]);
-        const double y = from + above / mu;
-        const double mass = radius * GaussLegendre<5>::weights[node] * density * std::exp(-y * y / 2);
-        const Split shares = split(above, spacing);
+        const double along = radius * (static_cast<double>(2 * piece + 1) + GaussLegendre<5>::nodes[node]);
+        const double y = from + along;
+        const double mass =
+            radius * GaussLegendre<5>::weights[node] * std::exp(-y * y / 2) / std::sqrt(2 * std::numbers::pi);
+        const Split shares = split(std::min(spacing, mu * (from - low_end + along)), spacing);
+        const auto i = static_cast<size_t>(k - law.first);
         law.mass[i] += mass * shares.lower;
         law.mass[i + 1] += mass * shares.upper;
       }
     }
   }
-  const Outside below = outside(mu, -(static_cast<double>(law.first) * spacing + log_divisor));
+  const double left_below = std::max(kLeast, static_cast<double>(normal_tail(-lowest)));
+  const double left_above = std::max(kLeast, static_cast<double>(normal_tail(highest)));
+  for (size_t i = 0; i < 2; ++i) {
+    law.mass[i] += left_below;
+    law.mass[law.mass.size() - 1 - i] += left_above;
+  }
+  const auto bottom = static_cast<double>(loss_at(law.first));
+  const auto top = static_cast<double>(loss_at(last));
+  const Outside below = outside(mu, -bottom);
   law.mass.front() += below.at_end;
   law.at_zero = below.beyond;
-  const Outside above = outside(mu, static_cast<double>(last) * spacing + log_divisor);
-  law.mass.back() += above.at_end * std::exp(-static_cast<double>(last) * spacing - log_divisor);
+  const Outside above = outside(mu, top);
+  law.mass.back() += above.at_end * std::exp(-top);
   law.at_infinity = above.beyond * std::exp(-log_divisor) * (1 + 1e-13);
-  law.relative_error = 1e-13 + 4 * kUnit * farthest * farthest;
-  law.position_error = 8 * kUnit * (1 + log_divisor + centre + mu * reach);
+  // Densities err where y does: by a rounding of itself, and by one of the extended loss it is made from.
+  const double size = 1 + log_divisor + centre + mu * reach;
+  law.relative_error = 1e-13 + 4 * kUnit * highest * highest + highest * size / mu * 2e-19;
+  law.position_error = 8 * kUnit * size;
   return law;
 }
 
 SpreadLaw sum(const SpreadLaw& a, const SpreadLaw& b, int64_t refinement) {
-  const auto lift = static_cast<int64_t>(std::ceil(std::numbers::ln2 / a.spacing)) + 2;
-  Shares shares(std::min(a.first, b.first), std::max(a.end(), b.end()) + lift, refinement);
+  Shares shares(index_of_sum(a.first, b.first, a.spacing) - 1, index_of_sum(a.end(), b.end(), a.spacing) + 3,
+                refinement);
   const int64_t terms = add_pairs(a, b, 0, 1, refinement, shares) + add_pairs(b, a, 1, 1, refinement, shares);
-  add_alone(a, b.at_zero, shares);
-  add_alone(b, a.at_zero, shares);
-  return finished(a, b, refinement, shares, terms);
+  const double at_zero = add_alone(a, b.at_zero, shares) + add_alone(b, a.at_zero, shares);
+  return finished(a, b, refinement, shares, terms, at_zero);
 }
 
 SpreadLaw sum_of_two(const SpreadLaw& a, int64_t refinement) {
-  const auto lift = static_cast<int64_t>(std::ceil(std::numbers::ln2 / a.spacing)) + 2;
-  Shares shares(a.first, a.end() + lift, refinement);
+  Shares shares(index_of_sum(a.first, a.first, a.spacing) - 1, index_of_sum(a.end(), a.end(), a.spacing) + 3,
+                refinement);
   int64_t terms = add_pairs(a, a, 1, 2, refinement, shares);
   // Equal values: one difference only.
   const double out = a.spacing / static_cast<double>(refinement);
@@ -245,8 +279,8 @@ SpreadLaw sum_of_two(const SpreadLaw& a, int64_t refinement) {
   const int64_t place = a.first + steps / refinement;
   add_products(a.mass.data(), a.mass.data(), a.mass.size(), weight, shares.lower(steps % refinement, place),
                shares.upper(steps % refinement, place));
-  add_alone(a, 2 * a.at_zero, shares);
-  return finished(a, a, refinement, shares, terms + 1);
+  const double at_zero = add_alone(a, 2 * a.at_zero, shares);
+  return finished(a, a, refinement, shares, terms + 1, at_zero);
 }
 
 void trim(SpreadLaw& law, double mean, double probability) {
