@@ -18,6 +18,8 @@ namespace {
 constexpr double kUnit = std::numeric_limits<double>::epsilon();
 // Where losses reach further than this, probabilities under Q underflow.
 constexpr double kMostLoss = 500;
+// Products of rare events should not underflow: that takes time, and costs more than it saves.
+constexpr double kLeastTail = 1e-120;
 // Products that one epoch may take, which bounds the points of its laws.
 constexpr double kMostWork = 6e8;
 
@@ -97,7 +99,6 @@ LossGrid compute(const Step& step, double spacing, double tail_mass) {
   const auto batches = static_cast<double>(step.batches);
   const LossRange reach = gaussian_range(Step::gaussian(step.noise_multiplier), tail_mass);
   if (reach.high > kMostLoss) {
-    // Hiding the batch is worth ln t at most. An average is less than its terms in the convex order, so it may be left.
     Step plain = step;
     plain.batches = 1;
     return discretise(plain, spacing, tail_mass);
@@ -147,15 +148,20 @@ class Known {
 
 }  // namespace
 
+bool allocation_matters(const Step& step) {
+  return step.noise_multiplier >= 0.05;
+}
+
 LossGrid allocated_grid(const Step& step, double spacing, double tail_mass) {
   static Known known;
-  return *known.get(step, spacing, tail_mass, [&] { return compute(step, spacing, tail_mass); });
+  const double tail = std::max(tail_mass, kLeastTail);
+  return *known.get(step, spacing, tail, [&] { return compute(step, spacing, tail); });
 }
 
 double rough_allocated_spacing(const Step& step) {
   const double mu = 1 / step.noise_multiplier;
   const double deviation = std::sqrt(std::expm1(std::min(mu * mu, 100.0)) / static_cast<double>(step.batches));
-  return std::min(0.03 * deviation, 0.03);
+  return 0.03 * std::min(deviation, std::max(1.0, mu / 4));
 }
 
 double allocated_spreads(const Step& step) {

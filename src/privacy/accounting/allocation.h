@@ -20,8 +20,12 @@
 
 namespace sotto::privacy {
 
-// One epoch of `step` (allocated()) on a grid, with the record against without it. About `tail_mass` of P is lost above
-// and of Q below the grid. Covers draws that are uniform to 2⁻⁵³: every batch has a probability within 2⁻⁵³ of 1/t.
+// Whether hiding the batch is worth accounting for: with less noise than 1/20 of the sensitivity it is not, and the epoch
+// is best taken as one plain Gaussian step, which is a bound (an average is below its terms in the convex order).
+bool allocation_matters(const Step& step);
+
+// One epoch of `step` on a grid, with the record against without it. At most `tail_mass`, or 1e-120 if that is more, of P
+// is lost above and of Q below the grid. Covers draws that are uniform to 2⁻⁵³: every batch has a probability within 2⁻⁵³ of 1/t.
 // Answers are remembered for a while. Thread-safe.
 LossGrid allocated_grid(const Step& step, double spacing, double tail_mass);
 

@@ -15,7 +15,6 @@ namespace {
 constexpr double kReach = 12;
 // Where the smooth cut of tails is centred, in standard deviations above the sharp one.
 constexpr double kTaperShift = 0.4;
-constexpr double kLeastTail = 1e-285;
 
 void add(LossNodes& nodes, double loss, double log_q) {
   nodes.loss.push_back(loss);
@@ -94,7 +93,7 @@ void add_replaced_gaussian(LossNodes& nodes, const Step& step, const NodeLimits&
 void add_allocated(LossNodes& nodes, const Step& step, const NodeLimits& limits) {
   // Tails in steps of e⁻⁸, so that grids made before can be used again.
   const double tail_mass = limits.tail_mass > 0 ? std::exp(8 * std::floor(std::log(limits.tail_mass) / 8)) : 0;
-  const LossGrid grid = allocated_grid(step, rough_allocated_spacing(step), std::max(tail_mass, kLeastTail));
+  const LossGrid grid = allocated_grid(step, rough_allocated_spacing(step), tail_mass);
   for (size_t i = 0; i < grid.mass.size(); ++i) {
     if (grid.mass[i] == 0) continue;
     const double loss = static_cast<double>(grid.first + static_cast<int64_t>(i)) * grid.spacing;

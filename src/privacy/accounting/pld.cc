@@ -220,12 +220,16 @@ class Engine {
   std::vector<Direction> directions_;
 };
 
+bool is_plain_gaussian(const Step& step) {
+  return step.kind == Step::Kind::kGaussian && !step.sampled() && !(step.allocated() && allocation_matters(step));
+}
+
 // Gaussians that were not sampled are one Gaussian, exactly.
 std::vector<Steps> compacted(std::span<const Steps> steps) {
   std::vector<Steps> result;
   long double mu_squared = 0;
   for (const Steps& entry : merged(steps)) {
-    if (entry.step.kind == Step::Kind::kGaussian && !entry.step.amplified()) {
+    if (is_plain_gaussian(entry.step)) {
       mu_squared += static_cast<long double>(entry.count) /
                     (static_cast<long double>(entry.step.noise_multiplier) * entry.step.noise_multiplier);
     } else {
@@ -257,7 +261,7 @@ double pld_epsilon(std::span<const Steps> steps, double delta) {
   const std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
   const double found = Engine(all).epsilon(delta);
-  const std::vector<Steps> plain = unamplified(all);
+  const std::vector<Steps> plain = unamplified(steps);
   return plain.empty() ? found : std::min(found, exact_epsilon(plain, delta));
 }
 
@@ -277,7 +281,7 @@ double pld_log_delta(std::span<const Steps> steps, double epsilon) {
   const std::vector<Steps> all = compacted(steps);
   if (all.empty()) return -kInfinity;
   const double found = Engine(all).log_delta(epsilon);
-  const std::vector<Steps> plain = unamplified(all);
+  const std::vector<Steps> plain = unamplified(steps);
   return plain.empty() ? found : std::min(found, exact_log_delta(plain, epsilon));
 }
 
