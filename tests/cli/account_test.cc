@@ -81,6 +81,43 @@ TEST_F(AccountProgram, CalibratesOrSaysWhyNot) {
   EXPECT_THAT(batch.out, HasSubstr("reason"));
 }
 
+TEST_F(AccountProgram, KnowsRandomAllocation) {
+  const std::string plan = "--sampling allocation --batches 12 --epochs 10 --adjacency zero-out --delta 1e-5 --json";
+  const Result spent = sotto("account --mechanism gaussian --noise-multiplier 3.5 " + plan);
+  ASSERT_EQ(spent.exit_code, 0) << spent.err;
+  const json value = json::parse(spent.out);
+  EXPECT_NEAR(value["epsilon"].get<double>(), 0.99196, 1e-4);
+  EXPECT_EQ(value["method"], "pld");
+  EXPECT_EQ(value["adjacency"], "zero-out");
+  const json noise = json::parse(sotto("calibrate --epsilon 1 " + plan).out);
+  EXPECT_NEAR(noise["noise_multiplier"].get<double>(), 3.4754, 1e-3);
+  const json batch =
+      json::parse(sotto("account --batch", R"({"noise_multiplier": 3.5, "sampling": "allocation", "batches": 12, )"
+                                           R"("epochs": 10, "adjacency": "zero-out", "delta": 1e-5})")
+                      .out);
+  EXPECT_EQ(batch["epsilon"], value["epsilon"]);
+}
+
+TEST_F(AccountProgram, RefusesSamplingThatContradictsItself) {
+  for (const char* arguments :
+       {"--sampling allocation --epochs 10 --adjacency zero-out", "--batches 12 --adjacency zero-out", "--epochs 10",
+        "--sampling allocation --batches 12 --steps 10 --adjacency zero-out",
+        "--sampling allocation --batches 12 --steps 10 --epochs 10 --adjacency zero-out",
+        "--sampling allocation --batches 12 --sampling-rate 0.1 --adjacency zero-out",
+        "--sampling allocation --batches 12", "--sampling allocation --batches 12 --adjacency replace",
+        "--sampling allocation --batches 0 --adjacency zero-out",
+        "--sampling allocation --batches 2.5 --adjacency zero-out",
+        "--sampling allocation --batches 12 --adjacency zero-out --mechanism laplace",
+        "--sampling allocation --batches 12 --adjacency zero-out --method rdp", "--sampling poisson",
+        "--sampling none --sampling-rate 0.1 --adjacency zero-out", "--sampling shuffle"}) {
+    const Result result = sotto(std::string("account --json --noise-multiplier 4 --delta 1e-5 ") + arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    const std::string reason = json::parse(result.out)["reason"].get<std::string>();
+    EXPECT_FALSE(reason.empty()) << arguments;
+    EXPECT_EQ(reason.find('\n'), std::string::npos) << reason;
+  }
+}
+
 TEST_F(AccountProgram, HelpHasExamples) {
   for (const char* command : {"account", "calibrate", "bench account"}) {
     EXPECT_THAT(sotto(std::string(command) + " --help").out, HasSubstr("Example:")) << command;

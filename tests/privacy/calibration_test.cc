@@ -34,6 +34,19 @@ TEST(SamplingRate, StaysWithinTheBudgetAndCouldNotBeALittleHigher) {
   }
 }
 
+TEST(NoiseMultiplier, FallsWithTheBatchesOfRandomAllocation) {
+  const auto multiplier = [](int64_t batches) {
+    return noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kZeroOut, batches);
+  };
+  EXPECT_EQ(multiplier(1), noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kZeroOut));
+  EXPECT_GT(multiplier(1), 1.3 * multiplier(2));
+  EXPECT_GT(multiplier(1), 3 * multiplier(12));
+  EXPECT_EQ(multiplier(12), multiplier(12));
+  EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kReplace, 12), UserError);
+  EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 0.5, Adjacency::kZeroOut, 12), UserError);
+  EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kZeroOut, 0), UserError);
+}
+
 TEST(SamplingRate, IsTheInverseOfTheNoiseMultiplier) {
   for (const double rate : {0.01, 0.2}) {
     const double multiplier = noise_multiplier_for(2.0, kDelta, 300, rate, Adjacency::kAddRemove);

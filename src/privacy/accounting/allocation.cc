@@ -111,7 +111,7 @@ LossGrid compute(const Step& step, double spacing, double tail_mass) {
   const double farthest =
       spacing *
       static_cast<double>(std::max(std::abs(law.first), std::abs(law.first + static_cast<int64_t>(law.mass.size()))));
-  grid.position_error = law.position_error + 2 * kUnit * batches;  // probabilities of batches are off by kUnit/2
+  grid.position_error = law.position_error + 2 * kUnit * batches;  // probabilities of batches may be off by kUnit
   const double up = 1 + law.relative_error + 2 * grid.position_error + 8 * kUnit * (1 + farthest);
   for (size_t i = 0; i < grid.mass.size(); ++i) {
     grid.mass[i] *= std::exp(static_cast<double>(law.first + static_cast<int64_t>(i)) * spacing) * up;
@@ -133,6 +133,7 @@ class Known {
       }
     }
     auto grid = std::make_shared<const LossGrid>(make());
+    if (grid->mass.size() > kMostPoints) return grid;
     const std::lock_guard lock(mutex_);
     grids_.emplace_back(key, grid);
     if (grids_.size() > kMost) grids_.pop_front();
@@ -142,6 +143,7 @@ class Known {
  private:
   using Key = std::tuple<double, int64_t, double, double>;
   static constexpr size_t kMost = 16;
+  static constexpr size_t kMostPoints = 1 << 18;
   std::mutex mutex_;
   std::deque<std::pair<Key, std::shared_ptr<const LossGrid>>> grids_;
 };

@@ -25,7 +25,7 @@ namespace sotto::privacy {
 bool allocation_matters(const Step& step);
 
 // One epoch of `step` on a grid, with the record against without it. At most `tail_mass`, or 1e-120 if that is more, of P
-// is lost above and of Q below the grid. Covers draws that are uniform to 2⁻⁵³: every batch has a probability within 2⁻⁵³ of 1/t.
+// is lost above and of Q below the grid. Covers draws that give each batch a probability within 2⁻⁵² of 1/t.
 // Answers are remembered for a while. Thread-safe.
 LossGrid allocated_grid(const Step& step, double spacing, double tail_mass);
 

@@ -27,6 +27,9 @@ void require_possible(const CalibrationTarget& target, const Step& shape, int64_
     fail_user("only gaussian and laplace noise can be calibrated, not a {} step", to_text(shape.kind));
   }
   if (count < 1) fail_user("the number of steps to calibrate must be at least 1, not {}", count);
+  Steps plan{shape, count};
+  plan.step.noise_multiplier = 1;
+  require_valid({&plan, 1});
   if (target.method == Method::kSaddle) fail_user("saddle is an estimate and proves no multiplier: use pld");
 }
 

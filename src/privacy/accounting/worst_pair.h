@@ -7,7 +7,8 @@
 //   pure:     atoms at ±ε of odds e^ε : 1 (randomised response); approximate: the same, and mass δ at +∞.
 // Poisson sampling at rate q under add-remove makes of it P' = (1-q)Q + qP against Q: the loss becomes
 // ln(1 - q + q e^t), and the hockey-stick curve q·δ(ln(1 + (e^ε - 1)/q)); so a pair that dominates stays dominating.
-// The other direction, adding the record, is the same pair swapped.
+// The other direction, adding the record, is the same pair swapped. Random allocation has a pair of its own, see
+// allocation.h.
 //
 // Under replace both sets hold a record that is sampled. For Gaussians the worst pair is
 //   (1-q)N(0,z²) + qN(½,z²)  against  (1-q)N(0,z²) + qN(-½,z²).
