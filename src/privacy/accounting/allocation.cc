@@ -54,8 +54,7 @@ class Epoch {
         in_whole += size;
       }
       if (in_whole == batches_) break;
-      const int64_t factor = ratio(power.spacing, std::min(power.spacing, spacing_of(2 * size)));
-      power = limited(sum_of_two(power, factor), 2 * size);
+      power = limited(sum_of_two(power, refinement(power.spacing, 2 * size)), 2 * size);
     }
     const int64_t factor = ratio(whole->spacing, spacing_);
     return refined(std::move(*whole), factor);
@@ -63,6 +62,11 @@ class Epoch {
 
  private:
   double spacing_of(int64_t size) const { return std::ldexp(spacing_, levels(batches_ / size) / 2); }
+
+  // How much finer than the terms' a sum's grid should be. More than a factor of 4 is for terms whose points were limited.
+  int64_t refinement(double spacing, int64_t size) const {
+    return std::clamp<int64_t>(ratio(spacing, std::min(spacing, spacing_of(size))), 1, 4);
+  }
 
   SpreadLaw leaf() const {
     double spacing = spacing_of(1);
@@ -76,8 +80,7 @@ class Epoch {
     const double finer = std::min(a.spacing, b.spacing);
     const int64_t factor = ratio(a.spacing, finer);
     a = refined(std::move(a), factor);
-    const int64_t finer_still = ratio(finer, std::min(finer, spacing_of(size)));
-    return limited(sum(a, refined(b, ratio(b.spacing, finer)), finer_still), size);
+    return limited(sum(a, refined(b, ratio(b.spacing, finer)), refinement(finer, size)), size);
   }
 
   SpreadLaw limited(SpreadLaw law, int64_t size) const {
