@@ -131,17 +131,32 @@ CsvTable rounds_csv(const RunReader& run, const config::RunSpec& spec) {
 }
 
 CsvTable ledger_csv(const RunReader& run) {
-  CsvTable table = {.text = line({"round", "client", "observer", "what", "mechanism", "why_unproven", "noise",
-                                  "sensitivity", "sampling_rate", "steps", "slack", "claimed_by", "claimed_multiplier",
-                                  "claimed_steps", "claimed_epsilon", "adjacency", "unit", "generator", "parameters"})};
+  CsvTable table = {
+      .text = line(
+          {"round",         "client",          "observer",  "what",  "mechanism", "why_unproven", "noise",
+           "sensitivity",   "sampling_rate",   "batches",   "steps", "slack",     "claimed_by",   "claimed_multiplier",
+           "claimed_steps", "claimed_epsilon", "adjacency", "unit",  "generator", "parameters"})};
   for (const privacy::Event& event : run.ledger()->events()) {
     ++table.rows;
-    table.text += line({std::to_string(event.round), std::to_string(event.client), event.observer, event.what,
-                        event.mechanism, event.why_unproven, cell(event.noise_scale), cell(event.sensitivity),
-                        cell(event.sampling_rate), std::to_string(event.steps), cell(event.slack), event.claim.by,
-                        cell(event.claim.multiplier), std::to_string(event.claim.steps), cell(event.claim.epsilon),
+    table.text += line({std::to_string(event.round),
+                        std::to_string(event.client),
+                        event.observer,
+                        event.what,
+                        event.mechanism,
+                        event.why_unproven,
+                        cell(event.noise_scale),
+                        cell(event.sensitivity),
+                        cell(event.sampling_rate),
+                        std::to_string(event.batches),
+                        std::to_string(event.steps),
+                        cell(event.slack),
+                        event.claim.by,
+                        cell(event.claim.multiplier),
+                        std::to_string(event.claim.steps),
+                        cell(event.claim.epsilon),
                         std::string(privacy::to_text(event.neighbours.adjacency)),
-                        event.neighbours.unit == privacy::Unit::kClient ? "client" : "record", event.generator,
+                        event.neighbours.unit == privacy::Unit::kClient ? "client" : "record",
+                        event.generator,
                         event.parameters});
   }
   return table;

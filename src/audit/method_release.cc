@@ -210,7 +210,7 @@ class CaseMaker {
         tally.add(event);
         what = event.what;
         result.gaussian = result.gaussian && event.mechanism == privacy::kGaussianMechanism &&
-                          event.sampling_rate == 1 && event.why_unproven.empty();
+                          event.sampling_rate == 1 && event.batches == 1 && event.why_unproven.empty();
       }
       if (tally.empty()) continue;
       result.claimed = std::max(result.claimed, tally.claimed(result.delta));

@@ -67,6 +67,7 @@ json release_json(const config::RunSpec& spec, const privacy::Channel& channel) 
   const methods::Loudness loudness = methods::loudness(channel.reach());
   value.update({{"touches", event.steps},
                 {"sampling_rate", event.sampling_rate},
+                {"batches", event.batches},
                 {"sensitivity", event.sensitivity},
                 {"noise_stddev", channel.reach().noise_stddev},
                 {"noise_multiplier", event.noise_scale / event.sensitivity},
@@ -158,15 +159,19 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
                    why.is_null() ? basis : "none: " + why.get<std::string>()});
   }
   text += table.to_string();
-  Table noise({"release", "times × touches", "rate", "sensitivity", "noise stddev", "multiplier", "ε in all",
+  Table noise({"release", "times × touches", "sampling", "sensitivity", "noise stddev", "multiplier", "ε in all",
                "noise/bound: coordinate", "norm", "over the run", "verdict"});
   const auto number = [](const json& value) { return fmt::format("{:.4g}", value.get<double>()); };
+  const auto sampling = [&](const json& release) -> std::string {
+    if (release["batches"] > 1) return fmt::format("1 of {} batches", release["batches"].dump());
+    return release["sampling_rate"] == 1 ? "all" : "rate " + number(release["sampling_rate"]);
+  };
   bool any = false;
   for (const json& release : plan["releases"]) {
     if (!release.contains("verdict")) continue;
     any = true;
     noise.add_row({release["what"], fmt::format("{} × {}", release["times"].dump(), release["touches"].dump()),
-                   number(release["sampling_rate"]), number(release["sensitivity"]), number(release["noise_stddev"]),
+                   sampling(release), number(release["sensitivity"]), number(release["noise_stddev"]),
                    number(release["noise_multiplier"]), number(release["epsilon"]),
                    number(release["noise_per_coordinate"]), number(release["noise_in_norm"]),
                    number(release["noise_over_run"]), release["verdict"]});

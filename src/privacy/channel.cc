@@ -64,6 +64,11 @@ Channel& Channel::sampled_at(double rate) {
   return *this;
 }
 
+Channel& Channel::allocated_to(int64_t batches) {
+  terms_.batches = batches;
+  return *this;
+}
+
 Channel& Channel::noting(const std::string& key, const std::vector<double>& values) {
   nlohmann::json parameters = nlohmann::json::parse(terms_.parameters);
   parameters[key] = values;

@@ -54,6 +54,8 @@ class Channel {
   Channel& unproven(std::string why);
   // Each record (or client) takes part in a step with this probability (Poisson).
   Channel& sampled_at(double rate);
+  // Each record is in one of so many batches, drawn in secret for every step.
+  Channel& allocated_to(int64_t batches);
   // Adds to what the ledger notes of the mechanism.
   Channel& noting(const std::string& key, const std::vector<double>& values);
   Channel& reaching(const NoiseReach& reach);

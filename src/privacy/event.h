@@ -46,6 +46,7 @@ struct Event {
   double noise_scale = 0;    // standard deviation (Gaussian) or scale (Laplace)
   double sensitivity = 0;    // what one change moves, under `neighbours`, in the mechanism's norm
   double sampling_rate = 1;  // each record (or client) takes part in a step with this probability (Poisson)
+  int64_t batches = 1;       // random allocation: a record is in one of so many batches, drawn anew for each of `steps`
   int64_t steps = 1;         // how often a record is touched
   double slack = 0;          // δ lost to the finite precision of the noise
   Claim claim = {};

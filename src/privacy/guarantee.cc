@@ -43,6 +43,7 @@ std::optional<Step> step_of(const Event& event, double multiplier) {
   step.noise_multiplier = multiplier;
   if (event.mechanism == kGaussianMechanism) {
     step.kind = Step::Kind::kGaussian;
+    step.batches = event.batches;
   } else if (event.mechanism == kDiscreteGaussianMechanism) {
     step.kind = Step::Kind::kGaussian;
     step.sampling_rate = 1;
@@ -113,7 +114,11 @@ double Tally::epsilon_of(const Pile& pile, double delta) const {
   if (!(delta > 0)) return kInfinity;
   if (!renyi_only_) return proven_epsilon(pile, delta);
   const auto accountant = make_accountant(Method::kRdp);
-  for (const Steps& steps : pile) accountant->compose(steps.step, steps.count);
+  for (const Steps& steps : pile) {
+    Step step = steps.step;
+    step.batches = 1;  // an upper bound, where Rényi divergences know no other
+    accountant->compose(step, steps.count);
+  }
   return accountant->epsilon(delta);
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr const char* kInMemory = ":memory:";  // as SQLite calls it
 // ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
@@ -31,7 +31,7 @@ constexpr const char* kSchema = R"(
     round INTEGER NOT NULL, client INTEGER NOT NULL, observer TEXT NOT NULL, what TEXT NOT NULL,
     attempt INTEGER NOT NULL,
     mechanism TEXT NOT NULL, why_unproven TEXT NOT NULL,
-    noise REAL NOT NULL, sensitivity REAL NOT NULL, sampling_rate REAL NOT NULL, steps INTEGER NOT NULL, slack REAL NOT NULL,
+    noise REAL NOT NULL, sensitivity REAL NOT NULL, sampling_rate REAL NOT NULL, batches INTEGER NOT NULL, steps INTEGER NOT NULL, slack REAL NOT NULL,
     claimed_by TEXT NOT NULL, claimed_multiplier REAL NOT NULL, claimed_steps INTEGER NOT NULL,
     claimed_epsilon REAL NOT NULL, adjacency TEXT NOT NULL, unit TEXT NOT NULL, generator TEXT NOT NULL,
     parameters TEXT NOT NULL, time INTEGER NOT NULL, chain TEXT NOT NULL,
@@ -40,9 +40,9 @@ constexpr const char* kSchema = R"(
 )";
 
 constexpr const char* kColumns =
-    "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, sampling_rate, steps, slack, "
+    "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, sampling_rate, batches, steps, slack, "
     "claimed_by, claimed_multiplier, claimed_steps, claimed_epsilon, adjacency, unit, generator, parameters";
-constexpr int kColumnCount = 19;
+constexpr int kColumnCount = 20;
 
 // What a row's link in the chain covers.
 std::string link_of(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
@@ -57,6 +57,7 @@ std::string link_of(const std::string& previous, const Event& e, int64_t attempt
                              e.noise_scale,
                              e.sensitivity,
                              e.sampling_rate,
+                             e.batches,
                              e.steps,
                              e.slack,
                              e.claim.by,
@@ -117,16 +118,17 @@ struct Ledger::Statement {
     bind(7, e.noise_scale);
     bind(8, e.sensitivity);
     bind(9, e.sampling_rate);
-    bind(10, e.steps);
-    bind(11, e.slack);
-    bind(12, e.claim.by);
-    bind(13, e.claim.multiplier);
-    bind(14, e.claim.steps);
-    bind(15, e.claim.epsilon);
-    bind(16, std::string(to_text(e.neighbours.adjacency)));
-    bind(17, settings::word(e.neighbours.unit));
-    bind(18, e.generator);
-    bind(19, e.parameters);
+    bind(10, e.batches);
+    bind(11, e.steps);
+    bind(12, e.slack);
+    bind(13, e.claim.by);
+    bind(14, e.claim.multiplier);
+    bind(15, e.claim.steps);
+    bind(16, e.claim.epsilon);
+    bind(17, std::string(to_text(e.neighbours.adjacency)));
+    bind(18, settings::word(e.neighbours.unit));
+    bind(19, e.generator);
+    bind(20, e.parameters);
   }
   // kColumns, in order.
   Event event() const {
@@ -139,12 +141,13 @@ struct Ledger::Statement {
             .noise_scale = real(6),
             .sensitivity = real(7),
             .sampling_rate = real(8),
-            .steps = integer(9),
-            .slack = real(10),
-            .claim = {.by = text(11), .multiplier = real(12), .steps = integer(13), .epsilon = real(14)},
-            .neighbours = {adjacency_from_text(text(15)), settings::from_word<Unit>(text(16))},
-            .generator = text(17),
-            .parameters = text(18)};
+            .batches = integer(9),
+            .steps = integer(10),
+            .slack = real(11),
+            .claim = {.by = text(12), .multiplier = real(13), .steps = integer(14), .epsilon = real(15)},
+            .neighbours = {adjacency_from_text(text(16)), settings::from_word<Unit>(text(17))},
+            .generator = text(18),
+            .parameters = text(19)};
   }
 
   sqlite3* database;
@@ -183,7 +186,7 @@ void Ledger::open(const std::string& name, Mode mode) {
     if (mode == Mode::kWrite) {
       insert_ = std::make_unique<Statement>(
           database_, fmt::format("INSERT INTO releases ({}, attempt, time, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
                                  kColumns));
       find_ = std::make_unique<Statement>(
           database_, fmt::format("SELECT {}, id, attempt FROM releases WHERE round = ?1 AND client = ?2 AND observer = "

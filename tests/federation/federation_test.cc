@@ -176,10 +176,11 @@ TEST_P(WholeCatalogue, UploadsAsBytesGiveTheSameModel) {
   privacy::Ledger ledger;
   const HeldOut held_out(setup, evaluated_clients(setup.spec()));
   Workers workers = make_workers(setup, 1);
-  transport::InProcess in_process(setup, held_out, workers, *states, ledger);
+  const CohortSchedule cohorts(setup.spec(), {});
+  transport::InProcess in_process(setup, cohorts, held_out, workers, *states, ledger);
   ThroughBytes through_bytes(setup, in_process);
   Evaluator evaluator(setup, held_out, workers, through_bytes);
-  Federation federation(setup, through_bytes, evaluator, ledger);
+  Federation federation(setup, cohorts, through_bytes, evaluator, ledger);
   while (federation.next_round()) {
   }
   EXPECT_TRUE(same(direct.checkpoints.back().broadcast.values, federation.broadcast().values));

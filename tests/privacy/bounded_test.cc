@@ -32,7 +32,7 @@ Contribution records(std::vector<std::pair<std::string, at::Tensor>> tensors) {
 TEST(ClipEach, ScalesEveryRecordAndSums) {
   const at::Tensor x = at::tensor({3.0F, 4.0F, 0.3F, 0.4F}).reshape({2, 2});
   const Bounded bounded = clip_each(records({{"x", x}}), {{"g", 1, 1.0}}, 2.0, Adjacency::kAddRemove);
-  EXPECT_TRUE(at::allclose(Access::values(bounded)[0].value, at::tensor({0.45F, 0.6F}), 1e-5));
+  EXPECT_TRUE(at::allclose(Access::values(bounded)[0].value, at::tensor({0.45, 0.6}, at::kDouble), 1e-5));
   EXPECT_EQ(bounded.groups()[0].sensitivity, 0.5);
   EXPECT_EQ(bounded.groups()[0].coordinates, 2);
 }
@@ -68,7 +68,7 @@ TEST(ClipEach, NoRecordMovesTheSumByMoreThanItsSensitivity) {
 TEST(ClipEach, ANonFiniteRecordCountsAsZero) {
   const at::Tensor x = at::tensor({kNaN, 1.0F, 0.5F, 0.0F, kInf, 0.0F}).reshape({3, 2});
   const Bounded bounded = clip_each(records({{"x", x}}), {{"g", 1, 1.0}}, 1.0, Adjacency::kAddRemove);
-  EXPECT_TRUE(at::allclose(Access::values(bounded)[0].value, at::tensor({0.5F, 0.0F}), 1e-5));
+  EXPECT_TRUE(at::allclose(Access::values(bounded)[0].value, at::tensor({0.5, 0.0}, at::kDouble), 1e-5));
 }
 
 TEST(ClipEach, NoRecordsGiveZero) {

@@ -105,7 +105,7 @@ std::string toml_text(const std::string& text) {
 std::string list_of(const std::vector<std::string>& values) {
   std::vector<std::string> texts;
   for (const std::string& value : values) texts.push_back(toml_text(value));
-  return "[" + join(texts, ", ") + "]";
+  return fmt::format("[{}]", join(texts, ", "));
 }
 
 std::string column_text(const Column& column, const nlohmann::json& value) {

@@ -106,8 +106,9 @@ class Planner {
     } else {
       plan.noise_multiplier = privacy::noise_multiplier_for(
           client.epsilon, privacy_.delta, plan.touches() * std::max<int64_t>(client.participations, 1), plan.rate,
-          plan.neighbours.adjacency);
+          plan.neighbours.adjacency, options_.spending ? 1 : plan.allocation());
     }
+    // Exact for Gaussians that are not amplified, an upper bound where they are.
     if (options_.spending && participation > 0) {
       plan.noise_multiplier /= std::sqrt(spending_share(options_.spending, participation, client.participations));
     }

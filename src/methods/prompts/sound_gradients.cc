@@ -16,7 +16,7 @@ constexpr const char* kTextFeatures = "text features";
 double multiplier_of_steps(const PublicContext& context, const privacy::DescentPlan& plan, const ClientFacts& client) {
   return privacy::noise_multiplier_for(client.epsilon, context.spec.privacy->delta,
                                        plan.touches() * std::max<int64_t>(client.participations, 1), plan.rate,
-                                       plan.neighbours.adjacency);
+                                       plan.neighbours.adjacency, plan.allocation());
 }
 
 // What keeps the least budget if a record is told once a round to the server and, where there is a local prompt, once

@@ -16,6 +16,7 @@ namespace sotto::privacy {
 namespace {
 
 constexpr const char* kGradient = "gradient";
+constexpr int64_t kAllocationSteps = 32;
 
 }  // namespace
 
@@ -37,6 +38,14 @@ int64_t DescentPlan::steps() const {
 
 int64_t DescentPlan::touches() const {
   return sampling == Sampling::kPoisson ? steps() : epochs;
+}
+
+int64_t DescentPlan::allocation() const {
+  if (sampling != Sampling::kDisjoint || !is_one_sided(neighbours.adjacency)) return 1;
+  int64_t batches = batches_per_epoch(*this), scale = 1;
+  for (; batches / scale >= kAllocationSteps; scale *= 2) {
+  }
+  return batches / scale * scale;
 }
 
 double DescentPlan::expected_batch() const {
@@ -142,7 +151,7 @@ NamedTensors NoisyDescent::released(const DescentPlan& plan) const {
 Channel NoisyDescent::channel(const DescentPlan& plan, std::string what) const {
   Channel channel = Channel::gaussian(std::move(what), Observer::kServer, mechanism(plan, plan.clip), plan.neighbours,
                                       {.touches = plan.touches(), .draws = plan.steps()});
-  channel.sampled_at(plan.sampling == Sampling::kPoisson ? plan.rate : 1.0);
+  channel.sampled_at(plan.sampling == Sampling::kPoisson ? plan.rate : 1.0).allocated_to(plan.allocation());
   if (plan.record_rates) {
     channel.sampled_at(plan.record_rates->largest())
         .noting("rates", plan.record_rates->rates)

@@ -70,6 +70,9 @@ struct DescentPlan {
   bool bounds_layers_together() const;
   int64_t steps() const;    // in all
   int64_t touches() const;  // of one record, at most (at `rate`)
+  // Among how many batches a record is allocated at random, as it is accounted for: somewhat fewer than there are, so
+  // that clients of similar size cost the same. 1 where batches are not drawn for each record on its own.
+  int64_t allocation() const;
   double expected_batch() const;
 };
 

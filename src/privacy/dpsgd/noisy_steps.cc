@@ -11,7 +11,7 @@ namespace sotto::privacy {
 Channel NoisySteps::channel(std::string what, Observer observer) const {
   Channel channel = Channel::gaussian(std::move(what), observer, mechanism_, plan_.neighbours,
                                       {.touches = plan_.touches(), .draws = plan_.steps()});
-  channel.sampled_at(plan_.sampling == Sampling::kPoisson ? plan_.rate : 1.0);
+  channel.sampled_at(plan_.sampling == Sampling::kPoisson ? plan_.rate : 1.0).allocated_to(plan_.allocation());
   return channel;
 }
 
