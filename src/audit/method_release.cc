@@ -57,10 +57,10 @@ class Worlds {
     return {.ledger = ledger, .round = 1, .client = client, .seed = seed};
   }
 
-  methods::StepContext step_context(privacy::Ledger& ledger, int64_t client, const data::Shard& shard,
-                                    uint64_t seed) const {
+  // What is declared of a client is the same in both worlds.
+  methods::StepContext step_context(privacy::Ledger& ledger, int64_t client, uint64_t seed) const {
     methods::StepContext context{.seed = setup_->spec().seed, .release = release_context(ledger, client, seed)};
-    context.own = setup_->facts_of(client, shard.size());
+    context.own = setup_->facts_of(client, setup_->partition().shard(client).size());
     context.own.participations = std::max<int64_t>(1, context.own.participations);
     return context;
   }
@@ -113,7 +113,7 @@ class UploadDraw {
     privacy::PrivateState state;
     const data::Shard& shard = worlds_->records(world).shard;
     const auto result = side.client->step(worlds_->broadcast(), shard, state,
-                                          worlds_->step_context(*side.ledger, worlds_->client(), shard, seed));
+                                          worlds_->step_context(*side.ledger, worlds_->client(), seed));
     return result.upload ? clone(result.upload->values()) : NamedTensors();
   }
 
@@ -150,7 +150,7 @@ class BroadcastDraw {
         const data::Shard shard = audited ? worlds_->records(world).shard : setup.partition().shard(client);
         auto result = (audited ? own : others)
                           ->step(worlds_->broadcast(), shard, state,
-                                 worlds_->step_context(*side.ledger, client, shard, setup.spec().seed));
+                                 worlds_->step_context(*side.ledger, client, setup.spec().seed));
         if (result.upload) side.uploads.push_back(std::move(*result.upload));
       }
     }

@@ -25,9 +25,10 @@ constexpr int kClients = 4;
 std::string config(const std::string& method, const std::string& options = "", int rounds = 6,
                    const std::string& federation = "") {
   return fmt::format(
-      "rounds = {}\n[data]\nclients = {}\n[federation]\nbatch = 20\nlr = 0.2\n{}[privacy]\nepsilon = 2\ndelta = {}\n"
+      "rounds = {}\n[data]\nclients = {}\n[federation]\nlr = 0.2\n{}{}[privacy]\nepsilon = 2\ndelta = {}\n"
       "adjacency = \"zero-out\"\n[record]\nuploads = true\n[method]\nname = \"{}\"\n{}",
-      rounds, kClients, federation, kDelta, method, options);
+      rounds, kClients, federation.find("batch") == std::string::npos ? "batch = 20\n" : "", federation, kDelta, method,
+      options);
 }
 
 const std::string kPaper = "variant = \"paper\"\n";
@@ -75,10 +76,10 @@ TEST(LadpFl, WithoutEstimatesAndBySizeItsNoiseIsThatOfFullDp) {
   privacy::Ledger layered, full;
   const Last ladp = run(small_setup(config("ladp-fl", "estimate = false\n")), layered);
   const Last baseline = run(small_setup(config("full-dp")), full);
-  EXPECT_NEAR(ladp.rounds[0].noise_norm / baseline.rounds[0].noise_norm, 1.0, 1e-3);
+  EXPECT_NEAR(ladp.rounds[0].noise_norm / baseline.rounds[0].noise_norm, 1.0, 2e-3) << "margins grow with layers";
   const auto group = stddevs(full.events().front()).begin()->second;
   for (const auto& [layer, stddev] : stddevs(layered.events().front())) {
-    EXPECT_NEAR(stddev / group, 1.0, 1e-3) << layer;
+    EXPECT_NEAR(stddev / group, 1.0, 2e-3) << layer;
   }
 }
 
@@ -196,7 +197,7 @@ TEST(LadpFl, OptionsOfOneVariantAreRefusedInTheOther) {
 class Schedules : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Schedules, SpendTheSameBudgetAsFullDp) {
-  for (const char* cohort : {"", "cohort = 2\n"}) {
+  for (const char* cohort : {"batch = 1000\n", "batch = 1000\ncohort = 2\n"}) {
     const auto setup = small_setup(config(GetParam(), "", 8, cohort));
     privacy::Ledger ledger;
     const Last last = run(setup, ledger);

@@ -12,9 +12,10 @@ namespace {
 std::string config(const std::string& method, const std::string& privacy, const std::string& options = "",
                    const std::string& federation = "", int rounds = 10) {
   return fmt::format(
-      "rounds = {}\n[data]\nclients = 4\n[federation]\nbatch = 16\nlr = 0.2\n{}[privacy]\n{}[method]\nname = "
+      "rounds = {}\n[data]\nclients = 4\n[federation]\nlr = 0.2\n{}{}[privacy]\n{}[method]\nname = "
       "\"{}\"\n{}",
-      rounds, federation, privacy, method, options);
+      rounds, federation.find("batch") == std::string::npos ? "batch = 16\n" : "", federation, privacy, method,
+      options);
 }
 
 const std::string kLocal = "epsilon = 5\ndelta = 1e-3\nadjacency = \"zero-out\"\n";
@@ -51,9 +52,12 @@ TEST(LdpFedAvg, NoiseFollowsTouchesAndAdjacency) {
   const auto stddev = [](const std::string& privacy, const std::string& federation) {
     return small_setup(config("ldp-fedavg", privacy, "", federation)).plan_for(0)[0].reach().noise_stddev;
   };
-  const double base = stddev(kLocal, "");
-  EXPECT_NEAR(stddev(kLocal, "local_epochs = 4\n") / base, 2.0, 0.01);
-  EXPECT_NEAR(stddev("epsilon = 5\ndelta = 1e-3\nadjacency = \"replace\"\n", "") / base, 2.0, 0.01);
+  const std::string replace = "epsilon = 5\ndelta = 1e-3\nadjacency = \"replace\"\n", whole = "batch = 1000\n";
+  const double base = stddev(kLocal, whole);
+  EXPECT_NEAR(stddev(kLocal, whole + "local_epochs = 4\n") / base, 2.0, 0.01);
+  EXPECT_NEAR(stddev(replace, whole) / base, 2.0, 0.01);
+  EXPECT_NEAR(stddev(replace, "") / base, 2.0, 0.01) << "slices of a random order do not amplify";
+  EXPECT_LT(stddev(kLocal, "batch = 5\n") / base, 0.6) << "batches that each record draws in secret do";
 }
 
 TEST(LdpFedAvg, ThePlanSaysWhatTheLedgerWillHold) {

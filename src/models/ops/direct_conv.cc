@@ -121,8 +121,11 @@ void images_backward(const ConvShape& s, int64_t samples, const float* pixels, c
   const bool direct = s.padding == 0;
   float* target = direct ? out : scratch(Scratch::kImages, samples * padded_size(s));
   std::fill_n(target, samples * padded_size(s), 0.0f);
-  kernels().scatter_patches(pixels, s.out_pitch(), samples * s.out_pixels(), s.filters, transposed, patch_shape(s),
-                            patches(s, samples, target));
+  // Image by image: a tile that spans two of them would add up their overlapping patches in another order.
+  float* const* targets = patches(s, samples, target);
+  for (int64_t i = 0; i < samples; ++i)
+    kernels().scatter_patches(pixels + i * s.out_pixels() * s.out_pitch(), s.out_pitch(), s.out_pixels(), s.filters,
+                              transposed, patch_shape(s), targets + i * s.out_pixels());
   if (direct) return;
   const int64_t row = s.width * s.channels;
   for (int64_t i = 0; i < samples; ++i)

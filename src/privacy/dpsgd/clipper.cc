@@ -24,6 +24,22 @@ constexpr double kMemoryRatio = 1.15;
 // Random batches: the last pass is half empty on average, a quarter of the batch keeps that at an eighth.
 constexpr int64_t kPassesOfRandomBatch = 4;
 constexpr int64_t kFewestSlotsOfRandomBatch = 16;
+// Matrix products take rows in tiles: whole tiles are computed alike.
+constexpr int64_t kTile = 16;
+
+int64_t whole_tiles(int64_t slots) {
+  return std::min(kMostSlots, (slots + kTile - 1) / kTile * kTile);
+}
+
+// total += gradient, which becomes zero.
+void move_into(const at::Tensor& total, const at::Tensor& gradient) {
+  auto* sums = total.data_ptr<double>();
+  auto* values = gradient.data_ptr<float>();
+  for (int64_t i = 0; i < gradient.numel(); ++i) {
+    sums[i] += static_cast<double>(values[i]);
+    values[i] = 0;
+  }
+}
 
 int64_t suggested_slots(const RehearsalPass& rehearsal, const ClipOptions& options) {
   const int64_t batch = std::max<int64_t>(options.usual_batch, 1);
@@ -32,10 +48,10 @@ int64_t suggested_slots(const RehearsalPass& rehearsal, const ClipOptions& optio
   const auto fitting = static_cast<int64_t>(static_cast<double>(batch) * kMemoryRatio * plain / clipped);
   const int64_t most = std::clamp<int64_t>(fitting, 1, kMostSlots);
   if (options.batches_vary) {
-    return std::min(most, std::max(kFewestSlotsOfRandomBatch, batch / kPassesOfRandomBatch));
+    return std::min(most, whole_tiles(std::max(kFewestSlotsOfRandomBatch, batch / kPassesOfRandomBatch)));
   }
-  const int64_t passes = (batch + most - 1) / most;
-  return (batch + passes - 1) / passes;
+  const int64_t passes = (batch + most - 1) / most, even = (batch + passes - 1) / passes;
+  return even < kTile ? even : std::min(most, whole_tiles(even));
 }
 
 ClippedLayers clipped_layers(models::Model& model, const std::vector<NamedParameter>& parameters) {
@@ -112,9 +128,8 @@ class PerExampleClipper::Impl {
       if (batch > slots_) total.gradient = emptied_total();
       for (int64_t first = 0; first < batch; first += slots_) {
         const int64_t count = std::min(slots_, batch - first);
-        gradient_.zero_();
         add_pass(filled(x, first, count, blanks_.x), filled(y, first, count, blanks_.y), first, count, losses, total);
-        if (batch > slots_) total_.add_(gradient_);
+        if (batch > slots_) move_into(total_, gradient_);
       }
       if (batch > slots_) gradient_.copy_(total_);
     } catch (...) {
@@ -151,8 +166,10 @@ class PerExampleClipper::Impl {
       rehearsal_.emplace(rehearsal);
     }
     const int64_t wanted = options_.slots > 0 ? options_.slots : suggested_slots(*rehearsal_, options_);
-    slots_ = wanted == 1 || slots_are_alike(x, y, wanted, losses) ? wanted : 1;
-    if (slots_ != wanted) {
+    slots_ = wanted;
+    if (slots_ > 1 && !slots_are_alike(x, y, slots_, losses)) slots_ = whole_tiles(wanted);
+    if (slots_ > 1 && !slots_are_alike(x, y, slots_, losses)) slots_ = 1;
+    if (slots_ == 1 && wanted > 1) {
       warn(
           "per-example clipping: the kernels of this machine treat rows of a batch differently; records are taken one "
           "at a time, which is slower");

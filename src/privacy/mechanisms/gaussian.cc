@@ -17,9 +17,9 @@ namespace {
 // Sums in floats of n ≤ 64 vectors of norm ≤ Δ are off by less than n²·2⁻²⁴·Δ; one change touches two such sums, in two
 // worlds: 4·64²·2⁻²⁴ (docs/proofs/noisy-descent.md). Everything else is summed in doubles.
 constexpr double kRounding = 1.0 + 0x1p-10;
-// Twice the most that gaussian_grid adds, and a little for the rounding of these very products. Once is enough where
-// nothing is sampled; a sampled record's own share of a sum must be within half of what is charged for two of them.
-constexpr double kGridShare = 1.0 + 0x1p-9 * (1.0 + 0x1p-5);
+// What a grid of half of gaussian_grid's step adds, twice, and a little for the rounding of these very products. Once is
+// enough where nothing is sampled; a sampled record's own share of a sum must be within half of what is charged for two.
+constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
 constexpr size_t kTwiceTheGrid = 4;  // the grid's share grows with the root of the number of values
 
 void check_multiplier(double noise_multiplier) {
@@ -93,7 +93,7 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
     if (is_noised(group) && stddevs[g] > 0) {
       const auto count = static_cast<size_t>(group.coordinates);
       const double sensitivity = group.sensitivity * kRounding;
-      noise.grid = gaussian_grid(stddevs[g], sensitivity, count);
+      noise.grid = gaussian_grid(stddevs[g], sensitivity / 2, count);
       noise.stddev = noise.grid.noise_scale();
       noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, kTwiceTheGrid * count);
     }
