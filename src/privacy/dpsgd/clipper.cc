@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace sotto::privacy {
@@ -112,6 +113,12 @@ class PerExampleClipper::Impl {
     bounds_ = bounds;
   }
 
+  void expect_batches(int64_t usual_batch, bool batches_vary) {
+    options_.usual_batch = usual_batch;
+    options_.batches_vary = batches_vary;
+    slots_ = 0;
+  }
+
   models::Model& model() { return model_; }
   int64_t slots() const { return slots_; }
 
@@ -158,7 +165,7 @@ class PerExampleClipper::Impl {
 
   // Also checks that layers keep examples apart.
   void choose_slots(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
-    {
+    if (!rehearsal_) {
       const at::NoGradGuard no_grad;
       RehearsalPass rehearsal(layers_);
       const models::ObserveLayers observation(rehearsal);
@@ -166,10 +173,12 @@ class PerExampleClipper::Impl {
       rehearsal_.emplace(rehearsal);
     }
     const int64_t wanted = options_.slots > 0 ? options_.slots : suggested_slots(*rehearsal_, options_);
-    slots_ = wanted;
-    if (slots_ > 1 && !slots_are_alike(x, y, slots_, losses)) slots_ = whole_tiles(wanted);
-    if (slots_ > 1 && !slots_are_alike(x, y, slots_, losses)) slots_ = 1;
-    if (slots_ == 1 && wanted > 1) {
+    const auto [known, is_new] = chosen_.try_emplace(wanted, wanted);
+    int64_t& slots = known->second;
+    if (is_new && slots > 1 && !slots_are_alike(x, y, slots, losses)) slots = whole_tiles(wanted);
+    if (is_new && slots > 1 && !slots_are_alike(x, y, slots, losses)) slots = 1;
+    slots_ = slots;
+    if (is_new && slots_ == 1 && wanted > 1) {
       warn(
           "per-example clipping: the kernels of this machine treat rows of a batch differently; records are taken one "
           "at a time, which is slower");
@@ -247,8 +256,9 @@ class PerExampleClipper::Impl {
   std::vector<double> bounds_;
   ClippedLayers layers_;
   std::optional<RehearsalPass> rehearsal_;
-  int64_t slots_ = 0;  // 0: not chosen yet
-  at::Tensor total_;   // of several passes
+  int64_t slots_ = 0;                  // 0: not chosen yet
+  std::map<int64_t, int64_t> chosen_;  // what was wanted → what this machine computes alike
+  at::Tensor total_;                   // of several passes
   struct {
     at::Tensor x, y;
   } blanks_;
@@ -272,6 +282,10 @@ ClippedSum PerExampleClipper::sum_losses(const at::Tensor& x, const at::Tensor& 
 
 int64_t PerExampleClipper::slots() const {
   return impl_->slots();
+}
+
+void PerExampleClipper::expect_batches(int64_t usual_batch, bool batches_vary) {
+  impl_->expect_batches(usual_batch, batches_vary);
 }
 
 void PerExampleClipper::set_bounds(const std::vector<double>& bounds) {

@@ -90,6 +90,8 @@ class PerExampleClipper {
   // Of every pass; known after the first sum.
   int64_t slots() const;
 
+  // From the next sum on; see ClipOptions. Slots follow from it and from the model, not from batches met before.
+  void expect_batches(int64_t usual_batch, bool batches_vary);
   // One bound per group, from the next sum on.
   void set_bounds(const std::vector<double>& bounds);
 

@@ -98,11 +98,13 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   std::vector<bool> chosen;
   for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
   const bool together = plan.bounds_layers_together();
-  if (clipper_ && chosen == clipped_ && together == clipped_together_) return;
-  ClipOptions options{.bound = plan.clip,
-                      .joint = together,
-                      .usual_batch = static_cast<int64_t>(std::ceil(plan.expected_batch())),
-                      .batches_vary = plan.sampling == Sampling::kPoisson || is_one_sided(plan.neighbours.adjacency)};
+  const auto usual_batch = static_cast<int64_t>(std::ceil(plan.expected_batch()));
+  const bool vary = plan.sampling == Sampling::kPoisson || is_one_sided(plan.neighbours.adjacency);
+  if (clipper_ && chosen == clipped_ && together == clipped_together_) {
+    clipper_->expect_batches(usual_batch, vary);
+    return;
+  }
+  ClipOptions options{.bound = plan.clip, .joint = together, .usual_batch = usual_batch, .batches_vary = vary};
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
