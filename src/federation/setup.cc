@@ -5,6 +5,7 @@
 #include "federation/cohort.h"
 #include "federation/public_claims.h"
 #include "methods/catalogue.h"
+#include "privacy/guarantee.h"
 
 #include <algorithm>
 
@@ -60,6 +61,23 @@ methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::T
           .most_participations = *std::max_element(participations.begin(), participations.end())};
 }
 
+// A budget is a promise about all that leaves. As printed it is held to what a paper claims, and says so.
+void refuse_unproven(const config::RunSpec& spec, const methods::ReleasePlan& plan) {
+  if (!spec.privacy || spec.as_printed()) return;
+  const std::string observer = settings::word(spec.privacy->observer);
+  const auto& named = spec.privacy->unproven;
+  for (const privacy::Channel& channel : plan) {
+    const privacy::Event& terms = channel.terms();
+    if (terms.why_unproven.empty() || !privacy::is_seen_by(terms, observer)) continue;
+    if (std::find(named.begin(), named.end(), terms.what) != named.end()) continue;
+    fail_user(
+        "method.name: '{}' releases '{}' outside of any budget ({}); choose a method that keeps the promise of "
+        "[privacy], "
+        "remove that section, or allow it by privacy.unproven = [\"{}\"]",
+        spec.method, terms.what, terms.why_unproven, terms.what);
+  }
+}
+
 std::shared_ptr<const models::TaskData> load(const config::RunSpec& spec, models::TaskDataCache& cache) {
   methods::find_method(spec.method);
   refuse_own_data_as_public(spec);
@@ -93,7 +111,8 @@ Setup::Setup(const config::RunSpec& spec, std::shared_ptr<const models::TaskData
   parts->participations = count_participations(spec);
   parts->facts = declared_facts(spec, *parts->data, *parts->partition, parts->participations);
   parts_ = std::move(parts);
-  plan_for(0);
+  const methods::ReleasePlan plan = plan_for(0);
+  if (why_unproven().empty()) refuse_unproven(spec, plan);
 }
 
 Setup Setup::with_records(data::Records train) const {

@@ -83,7 +83,8 @@ privacy::Channel channel_for(const Terms& terms, const ClientFacts& client,
                              const privacy::GroupwiseGaussian& mechanism) {
   privacy::Channel channel =
       privacy::Channel::gaussian(terms.what(), privacy::Observer::kServer, mechanism, terms.neighbours)
-          .times(client.participations, "once per participation");
+          .times(client.participations, "once per participation")
+          .declaring(kRecordsName, static_cast<double>(client.records));
   if (terms.printed) channel.claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon});
   return channel;
 }
@@ -116,9 +117,7 @@ class Client : public TrainerClient {
       return privacy::clip_whole(privacy::Contribution(std::move(values)), {{terms_.what(), 1, terms_.clip}},
                                  terms_.neighbours);
     };
-    NamedTensors declared;
-    declared.push_back(declared_weight(static_cast<double>(context.own.records)));
-    result.upload = channel_for(terms_, context.own, mechanism).release(context.release, train, declared);
+    result.upload = channel_for(terms_, context.own, mechanism).release(context.release, train);
     result.report.noise_norm = mechanism.noise_norm();
     return result;
   }

@@ -69,6 +69,14 @@ Channel& Channel::allocated_to(int64_t batches) {
   return *this;
 }
 
+Channel& Channel::declaring(std::string name, double value) {
+  nlohmann::json parameters = nlohmann::json::parse(terms_.parameters);
+  parameters["declared"][name] = value;
+  terms_.parameters = parameters.dump();
+  declared_.emplace_back(std::move(name), value);
+  return *this;
+}
+
 Channel& Channel::noting(const std::string& key, const std::vector<double>& values) {
   nlohmann::json parameters = nlohmann::json::parse(terms_.parameters);
   parameters[key] = values;
@@ -96,8 +104,12 @@ Receipt Channel::pay(const ReleaseContext& context) const {
   return context.ledger.spend(event, times_);
 }
 
-Release Channel::randomise(Receipt receipt, const ReleaseContext& context, const std::function<Bounded()>& compute,
-                           const NamedTensors& declared) const {
+void Channel::append_declared(NamedTensors& values) const {
+  for (const auto& [name, value] : declared_) values.push_back({name, at::scalar_tensor(value, at::kDouble)});
+}
+
+Release Channel::randomise(Receipt receipt, const ReleaseContext& context,
+                           const std::function<Bounded()>& compute) const {
   Bounded bounded = compute();
   NoiseSource noise = context.noise_source(receipt, terms_.what);
   Release release = std::visit(
@@ -109,13 +121,12 @@ Release Channel::randomise(Receipt receipt, const ReleaseContext& context, const
         }
       },
       mechanism_);
-  for (const NamedTensor& value : declared) Access::values(release).push_back(value);
+  append_declared(Access::values(release));
   return release;
 }
 
-Release Channel::release(const ReleaseContext& context, const std::function<Bounded()>& compute,
-                         const NamedTensors& declared) const {
-  return randomise(pay(context), context, compute, declared);
+Release Channel::release(const ReleaseContext& context, const std::function<Bounded()>& compute) const {
+  return randomise(pay(context), context, compute);
 }
 
 std::optional<Release> Channel::release_for(std::span<const int64_t> clients, const ReleaseContext& context,
@@ -127,7 +138,7 @@ std::optional<Release> Channel::release_for(std::span<const int64_t> clients, co
     receipt = pay(of_client);
   }
   if (!receipt) return std::nullopt;
-  return randomise(std::move(*receipt), context, compute, {});
+  return randomise(std::move(*receipt), context, compute);
 }
 
 Release Channel::release_clear(const ReleaseContext& context, const std::function<Contribution()>& compute) const {

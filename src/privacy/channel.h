@@ -15,7 +15,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace sotto::privacy {
 
@@ -56,6 +58,9 @@ class Channel {
   Channel& sampled_at(double rate);
   // Each record is in one of so many batches, drawn in secret for every step.
   Channel& allocated_to(int64_t batches);
+  // A number that travels with the release: it must follow from settings and declared facts alone, and the ledger's row
+  // holds it. Numbers only: nothing that could carry records.
+  Channel& declaring(std::string name, double value);
   // Adds to what the ledger notes of the mechanism.
   Channel& noting(const std::string& key, const std::vector<double>& values);
   Channel& reaching(const NoiseReach& reach);
@@ -68,30 +73,29 @@ class Channel {
   // Whether a row of the ledger is a release of this kind.
   bool makes(const Event& event) const;
 
-  // Pays, then computes, then adds the noise. BudgetSpent: nothing was computed. `declared` are public values that
-  // travel with the release.
-  Release release(const ReleaseContext& context, const std::function<Bounded()>& compute,
-                  const NamedTensors& declared = {}) const;
+  // Pays, then computes, then adds the noise. BudgetSpent: nothing was computed.
+  Release release(const ReleaseContext& context, const std::function<Bounded()>& compute) const;
   // The same for each of these clients, at a trusted server; nothing if there is none.
   std::optional<Release> release_for(std::span<const int64_t> clients, const ReleaseContext& context,
                                      const std::function<Bounded()>& compute) const;
   Release release_clear(const ReleaseContext& context, const std::function<Contribution()>& compute) const;
   Trusted<Bounded> hand_over(const ReleaseContext& context, const std::function<Bounded()>& compute) const;
 
-  // For mechanisms that make one release of many steps.
+  // For mechanisms that make one release of many steps: before the first, and of what came out of the last.
   Receipt pay(const ReleaseContext& context) const;
+  void append_declared(NamedTensors& values) const;
 
  private:
   using Mechanism = std::variant<std::monostate, GroupwiseGaussian, LaplaceMechanism, LaplaceTopK, DiscreteGaussian>;
 
   Channel(std::string what, Observer observer, Event terms, Mechanism mechanism);
-  Release randomise(Receipt receipt, const ReleaseContext& context, const std::function<Bounded()>& compute,
-                    const NamedTensors& declared) const;
+  Release randomise(Receipt receipt, const ReleaseContext& context, const std::function<Bounded()>& compute) const;
 
   Event terms_;
   Mechanism mechanism_;
   int64_t times_ = 1;
   std::string how_often_;
+  std::vector<std::pair<std::string, double>> declared_;
   NoiseReach reach_;
 };
 

@@ -308,7 +308,16 @@ bool Ledger::counts(const Event& event) const {
   return is_seen_by(event, settings::word(terms_->observer)) && (by_claim_ || event.why_unproven.empty());
 }
 
+void Ledger::refuse_unnamed(const Event& event) const {
+  if (!terms_ || by_claim_ || event.mechanism != kClearMechanism) return;
+  const auto& named = terms_->unproven;
+  if (std::find(named.begin(), named.end(), event.what) != named.end()) return;
+  throw BudgetSpent(
+      fmt::format("'{}' would be released in the clear, which privacy.unproven does not name", event.what));
+}
+
 void Ledger::afford(const Event& event, int64_t expected) {
+  refuse_unnamed(event);
   if (!terms_ || !event.why_unproven.empty() || !is_seen_by(event, settings::word(terms_->observer))) return;
   const auto epsilon = [&](const Tally& tally) {
     const auto known = epsilon_.find(tally);

@@ -49,8 +49,8 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   // Sets the terms under which clients take part, once: from now on no client spends more than its budget in the eyes
-  // of the declared observer. Other terms than those the file holds are a UserError. Releases in the clear are outside
-  // any budget.
+  // of the declared observer. Other terms than those the file holds are a UserError. Releases in the clear are refused
+  // unless the terms name them.
   void agree(const PrivacyTerms& terms, HeldTo held_to);
   std::optional<PrivacyTerms> terms() const;
 
@@ -95,6 +95,7 @@ class Ledger {
   void load();
   // Whether a release is held against the budgets.
   bool counts(const Event& event) const;
+  void refuse_unnamed(const Event& event) const;
   void afford(const Event& event, int64_t expected);
   std::string meta(const char* key) const;
   void set_meta(const char* key, const std::string& value) const;

@@ -6,6 +6,8 @@
 
 #include <ATen/ATen.h>
 
+#include <nlohmann/json.hpp>
+
 namespace sotto::privacy {
 namespace {
 
@@ -31,6 +33,16 @@ NoiseSource ReleaseContext::noise_source(const Receipt& receipt, std::string_vie
   if (generator == Generator::kSecure) return NoiseSource::secure();
   ledger.claim_stream(receipt, *this, purpose);
   return NoiseSource::replay(seed, purpose, static_cast<uint64_t>(round), static_cast<uint64_t>(client));
+}
+
+Disclosed Disclosed::noted(const Event& terms, const std::string& key) {
+  const auto numbers = nlohmann::json::parse(terms.parameters).at(key).get<std::vector<double>>();
+  return Disclosed(at::tensor(numbers, at::kDouble));
+}
+
+Disclosed Disclosed::beside(const Event& terms, at::Tensor value) {
+  SOTTO_INVARIANT(!terms.why_unproven.empty() || terms.neighbours.adjacency == Adjacency::kReplaceSameLabel);
+  return Disclosed(std::move(value));
 }
 
 TrustedServer TrustedServer::declared_by(const std::optional<PrivacyTerms>& terms, const std::string& method) {

@@ -53,9 +53,7 @@ class Release {
 
  private:
   friend class Access;
-  template <typename... Public>
-  friend Release post_process(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
-                              const std::type_identity_t<Public>&... values);
+  friend class PostProcessing;
   Release(NamedTensors values, Receipt receipt) : values_(std::move(values)), receipt_(std::move(receipt)) {}
   NamedTensors values_;
   Receipt receipt_;
@@ -107,13 +105,46 @@ struct ReleaseContext {
   NoiseSource post_processing_noise(std::string_view purpose) const;
 };
 
+// A tensor that may stand beside what was released, because it is no secret.
+class Disclosed {
+ public:
+  // The row of the ledger notes it (Channel::noting), so that it is there for everybody to see.
+  static Disclosed noted(const Event& terms, const std::string& key);
+  // It follows from the label histogram, which is public under replace-same-label, or it is why nothing is proven of the
+  // release that `terms` describe; with other terms it is an internal error.
+  static Disclosed beside(const Event& terms, at::Tensor value);
+  const at::Tensor& value() const { return value_; }
+
+ private:
+  explicit Disclosed(at::Tensor value) : value_(std::move(value)) {}
+  at::Tensor value_;
+};
+
+// What a function that works on releases may be given: numbers, words, and tensors that were disclosed. A bare tensor
+// is not among them.
+template <typename T>
+inline constexpr bool kMayStandBesideARelease =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, Disclosed> ||
+    std::is_same_v<T, std::vector<Disclosed>>;
+
 // Another form of what was released. `change` is a plain function: it sees the release and the public values that are
 // written down beside it, and nothing else, so that it costs nothing.
+class PostProcessing {
+ public:
+  template <typename... Public>
+  requires(kMayStandBesideARelease<Public>&&...) static Release
+      apply(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
+            const std::type_identity_t<Public>&... values) {
+    NamedTensors changed = change(release.values_, values...);
+    return Release(std::move(changed), std::move(release.receipt_));
+  }
+};
+
 template <typename... Public>
-Release post_process(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
-                     const std::type_identity_t<Public>&... values) {
-  NamedTensors changed = change(release.values_, values...);
-  return Release(std::move(changed), std::move(release.receipt_));
+requires(kMayStandBesideARelease<Public>&&...) Release
+    post_process(Release&& release, NamedTensors (*change)(const NamedTensors&, const Public&...),
+                 const std::type_identity_t<Public>&... values) {
+  return PostProcessing::apply<Public...>(std::move(release), change, values...);
 }
 
 // Leave to hand bounded values to the server; only a config that declares the server trusted gives it.

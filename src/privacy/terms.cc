@@ -52,6 +52,7 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
   if (!secret_size && o.records != 0) {
     section.fail("records", "is for add-remove of records; elsewhere the true number is public, so leave it out");
   }
+  o.unproven = section.texts("unproven", o.unproven);
   const auto fallback = static_cast<int64_t>(o.budget_shares.empty() ? 0 : seed);
   o.budget_seed = static_cast<uint64_t>(section.integer("budget_seed", fallback, settings::at_least(0)));
   section.finish();
@@ -63,7 +64,8 @@ nlohmann::json to_json(const PrivacyTerms& terms) {
           {"adjacency", terms.adjacency},     {"unit", terms.unit},
           {"observer", terms.observer},       {"noise", terms.generator},
           {"budgets", terms.budgets},         {"budget_shares", terms.budget_shares},
-          {"budget_seed", terms.budget_seed}, {"records", terms.records}};
+          {"budget_seed", terms.budget_seed}, {"records", terms.records},
+          {"unproven", terms.unproven}};
 }
 
 PrivacyTerms privacy_terms_from(const nlohmann::json& value) {
@@ -78,6 +80,7 @@ PrivacyTerms privacy_terms_from(const nlohmann::json& value) {
   value.at("budget_shares").get_to(terms.budget_shares);
   value.at("budget_seed").get_to(terms.budget_seed);
   terms.records = value.value("records", int64_t{0});
+  terms.unproven = value.value("unproven", std::vector<std::string>{});
   return terms;
 }
 

@@ -48,6 +48,9 @@ struct PrivacyTerms {
   // What client `id` may spend.
   double budget_of(int64_t id) const;
   double least_budget() const;
+  // Releases, by what they are of, that the config allows beside the budget although nothing is proven of them.
+  std::vector<std::string> unproven;
+
   // What is declared of a client that holds `held` records.
   int64_t declared_records(int64_t held) const { return records > 0 ? records : held; }
   // Whoever protects against clients or the public trusts the server with bounded values.

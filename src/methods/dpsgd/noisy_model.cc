@@ -1,6 +1,7 @@
 #include "methods/dpsgd/noisy_model.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "methods/dpsgd/noisy_training.h"
 #include "methods/parts/averaging.h"
 #include "methods/parts/requirements.h"
@@ -66,7 +67,8 @@ class Planner {
     privacy::Channel channel =
         privacy::Channel::gaussian(kModel, privacy::Observer::kServer, mechanism, privacy_.neighbours())
             .claiming({.by = privacy::kClaimRun, .epsilon = client.epsilon})
-            .times(client.participations, "once per participation");
+            .times(client.participations, "once per participation")
+            .declaring(kRecordsName, static_cast<double>(client.records));
     if (const std::string why = why_unproven(); !why.empty()) channel.unproven(why);
     return channel;
   }
@@ -99,7 +101,12 @@ class Client : public TrainerClient {
     const at::Tensor anchor = trainer_.flat().shared().clone();
     StepResult result;
     result.report = trainer_.train(records_, shard, context, [&](const models::FlatParameters& flat) { clip(flat); });
-    if (result.report.diverged) return result;
+    if (result.report.diverged) {
+      warn("round {}, client {}: training diverged; it sends the broadcast back", context.release.round,
+           context.release.client);
+      trainer_.flat().shared().copy_(anchor);
+      result.report = {};
+    }
 
     // As printed, how much noise there is follows from the trained weights: the price is known only now.
     const double bound = planner_.update_bound(context.own.records);
@@ -108,10 +115,8 @@ class Client : public TrainerClient {
     const auto clipped_update = [&] {
       return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound), planner_.privacy().neighbours());
     };
-    NamedTensors declared;
-    declared.push_back(declared_weight(static_cast<double>(context.own.records)));
     result.report.noise_norm = mechanism.noise_norm();
-    result.upload = planner_.channel(mechanism, context.own).release(context.release, clipped_update, declared);
+    result.upload = planner_.channel(mechanism, context.own).release(context.release, clipped_update);
     keep_personal(state);
     return result;
   }

@@ -74,6 +74,7 @@ Member member_of(const RunSettings& spec, PaperVariant paper) {
 struct RoundPlan {
   privacy::DescentPlan descent;
   privacy::Claim claim;
+  double weight = 0;  // of the client in the average
 };
 
 class Planner {
@@ -116,7 +117,7 @@ class Planner {
     if (options_.bound) {
       plan.clip = options_.bound({client.epsilon, signal_to_noise(plan, coordinates_), round, context_.spec.rounds});
     }
-    plan.declared.push_back(declared_weight(weight(plan)));
+    result.weight = weight(plan);
     return result;
   }
 
@@ -150,6 +151,7 @@ privacy::Channel channel_of(const privacy::NoisyDescent& descent, const RoundPla
   const int64_t steps = plan.descent.steps();
   return descent.channel(plan.descent, kModel)
       .claiming(plan.claim)
+      .declaring(kRecordsName, plan.weight)
       .times(client.participations,
              fmt::format("once per participation, after {} noisy step{}", steps, steps == 1 ? "" : "s"));
 }

@@ -15,6 +15,11 @@ constexpr const char* kOracle = "the selection \"oracle\" reads scores of privat
 
 }  // namespace
 
+std::vector<double> numbers_of(const at::Tensor& dimensions) {
+  const at::Tensor numbers = dimensions.to(at::kDouble).contiguous();
+  return {numbers.data_ptr<double>(), numbers.data_ptr<double>() + numbers.numel()};
+}
+
 at::Tensor rest_of(const at::Tensor& first, int64_t width) {
   return at::ones({width}, at::kBool).index_fill_(0, first, false).nonzero().squeeze(1);
 }

@@ -33,6 +33,10 @@ struct DimensionGroups {
 // The dimensions that are not among `first`.
 at::Tensor rest_of(const at::Tensor& first, int64_t width);
 
+// Where the row of a release in two groups notes the dimensions of the first; they are chosen in public, or released.
+inline constexpr const char* kDimensionsNoted = "dimensions";
+std::vector<double> numbers_of(const at::Tensor& dimensions);
+
 class DimensionChooser {
  public:
   DimensionChooser(const PublicContext& context, const ReleaseOptions& options, const PrototypeShape& shape,

@@ -51,7 +51,20 @@ NamedTensors assembled(const std::vector<at::Tensor>& columns, const Support& su
 }
 
 // Means that were noised one by one, group after group.
-NamedTensors joined_means(const NamedTensors& noisy, const Support& support) {
+NamedTensors joined_means(const NamedTensors& noisy, const bool& clusters, const int64_t& cells, const int64_t& width,
+                          const int64_t& records, const std::vector<privacy::Disclosed>& held_and_classes,
+                          const std::vector<privacy::Disclosed>& chosen) {
+  Support support{.clusters = clusters,
+                  .cells = cells,
+                  .width = width,
+                  .held = held_and_classes[0].value(),
+                  .classes = held_and_classes[1].value(),
+                  .records = records,
+                  .columns = {at::Tensor()}};
+  if (!chosen.empty()) {
+    const at::Tensor first = chosen.front().value().to(at::kLong);
+    support.columns = {first, rest_of(first, width)};
+  }
   std::vector<at::Tensor> columns;
   const auto rows = static_cast<size_t>(support.held.numel());
   for (size_t g = 0; g < support.columns.size(); ++g) {
@@ -197,11 +210,21 @@ class MeanRelease : public AnyMeans {
       }
     }
     const auto mechanism = privacy::GroupwiseGaussian::with_stddevs(std::move(groups), std::move(stddevs));
-    privacy::Release release = channel(mechanism, client).release(context, [&] {
+    privacy::Channel channel = this->channel(mechanism, client);
+    std::vector<privacy::Disclosed> chosen;
+    if (parts.first.defined()) {
+      channel.noting(kDimensionsNoted, numbers_of(parts.first));
+      chosen.push_back(privacy::Disclosed::noted(channel.terms(), kDimensionsNoted));
+    }
+    privacy::Release release = channel.release(context, [&] {
       return privacy::clip_whole(privacy::Contribution(std::move(values)), rules, prices_.terms().neighbours());
     });
-    return {privacy::post_process(std::move(release), joined_means, cells.support), mechanism.noise_norm(),
-            parts.first};
+    const Support& support = cells.support;
+    const std::vector held_and_classes = {privacy::Disclosed::beside(channel.terms(), support.held),
+                                          privacy::Disclosed::beside(channel.terms(), support.classes)};
+    return {privacy::post_process(std::move(release), joined_means, support.clusters, support.cells, support.width,
+                                  support.records, held_and_classes, chosen),
+            mechanism.noise_norm(), parts.first};
   }
 
  private:

@@ -112,8 +112,8 @@ class Client : public ClientMethod {
     const at::Tensor own_centre = own_centre_of(mine, shard, find_tensor(state.values(), kOwnCentre));
     result.report = train(mine, broadcast.values, own_centre, shard, context);
     if (result.report.diverged) {
-      if (!upload_is_apart()) return result;
-      // What is sent does not come from this training, and whether it is sent must not either.
+      if (!upload_is_apart() && !spec_.privacy) return result;
+      // Whether something is sent must not depend on what became of this training.
       result.report = {};
       result.report.measures["diverged"] = 1;
       mine.load(state);

@@ -8,10 +8,11 @@ namespace sotto::methods {
 namespace {
 
 // Sums whose dimensions were noised in two groups, as one tensor.
-NamedTensors joined_sums(const NamedTensors& noisy, const at::Tensor& first, const PrototypeShape& shape) {
-  at::Tensor sums = at::empty({shape.cells(), shape.width});
+NamedTensors joined_sums(const NamedTensors& noisy, const privacy::Disclosed& dimensions, const int64_t& width) {
+  const at::Tensor first = dimensions.value().to(at::kLong);
+  at::Tensor sums = at::empty({noisy[0].value.size(0), width});
   sums.index_copy_(1, first, noisy[0].value);
-  sums.index_copy_(1, rest_of(first, shape.width), noisy[1].value);
+  sums.index_copy_(1, rest_of(first, width), noisy[1].value);
   NamedTensors whole;
   whole.push_back({kSumsName, sums});
   whole.push_back(noisy[2]);
@@ -44,7 +45,9 @@ class SumRelease : public PrototypeRelease {
     const DimensionGroups parts = dimensions_.choose(records, global, remembered, client, context);
     const privacy::CellRule rule = this->rule(parts);
     const auto mechanism = privacy::GroupwiseGaussian::joint(prices_.multiplier(client), rule.groups());
-    privacy::Release release = channel(mechanism, client).release(context, [&] {
+    privacy::Channel channel = this->channel(mechanism, client);
+    if (parts.first.defined()) channel.noting(kDimensionsNoted, numbers_of(parts.first));
+    privacy::Release release = channel.release(context, [&] {
       NamedTensors values;
       if (parts.first.defined()) {
         values.push_back({"A", records.values.index_select(1, parts.first)});
@@ -56,7 +59,8 @@ class SumRelease : public PrototypeRelease {
       return privacy::sum_cells(privacy::Contribution(std::move(values)), rule);
     });
     if (parts.first.defined()) {
-      release = privacy::post_process(std::move(release), joined_sums, parts.first, shape_);
+      release = privacy::post_process(std::move(release), joined_sums,
+                                      privacy::Disclosed::noted(channel.terms(), kDimensionsNoted), shape_.width);
     }
     return {std::move(release), mechanism.noise_norm(1), parts.first};
   }

@@ -209,7 +209,7 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
   NamedTensors values = released(plan);
   if (by_steps) known->value.fill_(clip);
   if (known) values.push_back(*known);
-  for (const NamedTensor& value : plan.declared) values.push_back(value);
+  channel.append_declared(values);
   return {Access::release(std::move(values), std::move(receipt)),
           loss / static_cast<double>(std::max<int64_t>(samples, 1)), samples};
 }

@@ -65,7 +65,6 @@ struct DescentPlan {
   double noise_multiplier = 0.0;            // of every step
   std::optional<QuantileOptions> quantile;  // norms are told, for a bound that follows this quantile of them
   Neighbours neighbours;
-  NamedTensors declared = {};  // public values that travel with the release
 
   bool bounds_layers_together() const;
   int64_t steps() const;    // in all
@@ -77,7 +76,7 @@ struct DescentPlan {
 };
 
 struct DescentResult {
-  Release release;  // the shared parameters, what is known of the norms if the bound is learnt, and what is declared
+  Release release;  // the shared parameters, what is known of the norms if the bound is learnt, and what the channel declares
   double loss = 0;  // private: mean loss over the records seen
   int64_t samples = 0;
 };

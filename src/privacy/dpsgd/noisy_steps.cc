@@ -31,7 +31,7 @@ Release NoisySteps::run(const Channel& channel, const at::Tensor& indices, const
     }
   }
   NamedTensors values = result();
-  for (const NamedTensor& value : plan_.declared) values.push_back(value);
+  channel.append_declared(values);
   return Access::release(std::move(values), std::move(receipt));
 }
 
