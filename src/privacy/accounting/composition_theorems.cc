@@ -15,14 +15,20 @@ bool has_curve(const Step& step) {
   return step.kind == Step::Kind::kGaussian;
 }
 
+// A μ such that the step's Rényi divergences are at most those of a Gaussian of multiplier 1/μ.
+double gaussian_mu_at_least(const Step& step) {
+  using Kind = Step::Kind;
+  if (step.kind == Kind::kGaussian || step.kind == Kind::kDiscreteGaussian) return 1 / step.noise_multiplier;
+  return step.kind == Kind::kBoundedRange ? step.epsilon / 2 : largest_loss(step);
+}
+
 double concentrated_divergence(std::span<const Steps> steps) {
   double sum = 0;
   for (const Steps& entry : steps) {
     if (entry.step.allocated()) fail_user("zcdp does not cover random allocation: use pld");
     if (entry.step.sampled()) fail_user("zcdp does not cover sampled steps: use pld or rdp");
     if (entry.step.kind == Step::Kind::kApproximate) fail_user("zcdp does not cover approximate steps: use pld");
-    const double epsilon =
-        entry.step.kind == Step::Kind::kGaussian ? 1 / entry.step.noise_multiplier : largest_loss(entry.step);
+    const double epsilon = gaussian_mu_at_least(entry.step);
     sum += static_cast<double>(entry.count) * epsilon * epsilon / 2;
   }
   return sum;
@@ -56,6 +62,9 @@ int64_t curves(std::span<const Steps> steps) {
 
 double step_epsilon(const Step& step, double delta_share) {
   if (step.allocated()) fail_user("composition theorems do not cover random allocation: use pld");
+  if (step.kind == Step::Kind::kDiscreteGaussian) {
+    fail_user("composition theorems do not cover discrete gaussian noise: use pld");
+  }
   if (!has_curve(step)) return largest_loss(step);
   const Steps one{step, 1};
   return exact_epsilon({&one, 1}, delta_share);

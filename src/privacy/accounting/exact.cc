@@ -40,6 +40,11 @@ long double log_delta_unsampled(const Step& step, long double epsilon) {
     const long double highest = 1 / static_cast<long double>(step.noise_multiplier);
     return epsilon >= highest ? -kInfinity : log_one_minus_exp((epsilon - highest) / 2);
   }
+  if (step.kind == Step::Kind::kBoundedRange) {
+    const long double highest = step.epsilon;
+    if (epsilon >= highest) return -kInfinity;
+    return 2 * log_one_minus_exp((epsilon - highest) / 2) - log_one_minus_exp(-highest);
+  }
   const long double highest = step.epsilon;
   const long double pure =
       epsilon >= highest ? -kInfinity : log_one_minus_exp(epsilon - highest) - std::log1p(std::exp(-highest));
@@ -130,12 +135,17 @@ std::string why_not_exact(std::span<const Steps> steps) {
   if (std::any_of(all.begin(), all.end(), [](const Steps& entry) { return entry.step.allocated(); })) {
     return "random allocation has no closed form: use pld";
   }
+  if (std::any_of(all.begin(), all.end(),
+                  [](const Steps& entry) { return entry.step.kind == Step::Kind::kDiscreteGaussian; })) {
+    return "discrete gaussian noise has no closed form: use pld";
+  }
   if (all.size() > 1) return "a mixture of mechanisms has no closed form: use pld";
   const Step& step = all.front().step;
   if (is_mirrored(step)) return "sampling under replace has a closed form for the Gaussian only: use pld";
   if (all.front().count == 1) return "";
   if (step.sampled()) return "more than one sampled step has no closed form: use pld";
   if (is_pure(step)) return all.front().count <= kMostRepeats ? "" : "too many steps to sum one by one: use pld";
+  if (step.kind == Step::Kind::kBoundedRange) return "more than one bounded-range step has no closed form: use pld";
   return "more than one Laplace step has no closed form: use pld";
 }
 

@@ -192,6 +192,25 @@ LossGrid discretise_mixture(const Step& step, double h, double tail_mass) {
   return std::move(grid);
 }
 
+// Atoms at (j + ½)/σ².
+LossGrid discretise_lattice(const Step& step, double h, double tail_mass) {
+  const LatticeLoss pair(step);
+  const int64_t reach = pair.reach(tail_mass);
+  const double highest = pair.loss(reach);
+  Builder builder(h, -highest, highest);
+  LossGrid& grid = builder.grid();
+  grid.position_error = 8 * kRounding * highest;
+  const double atoms_per_cell = std::min(h / (pair.loss(1) - pair.loss(0)), 2.0 * static_cast<double>(reach)) + 2;
+  for (int64_t j = -1 - reach; j <= reach; ++j) {
+    builder.add_atom(pair.loss(j), pair.p_mass(j) * (1 + 2 * kRounding * atoms_per_cell));
+  }
+  grid.p_at_infinity = tail_mass;
+  grid.q_at_infinity = tail_mass;
+  grid.p_below = tail_mass;
+  grid.q_above = tail_mass;
+  return std::move(grid);
+}
+
 LossGrid discretise_replaced(const Step& step, double h, double tail_mass) {
   const ReplacedGaussian pair(step);
   const double reach = pair.reach(tail_mass);
@@ -242,11 +261,16 @@ LossGrid LossGrid::swapped() const {
 
 LossGrid discretise(const Step& step, double spacing, double tail_mass) {
   if (step.allocated()) return allocated_grid(step, spacing, tail_mass);
+  if (step.kind == Step::Kind::kDiscreteGaussian) return discretise_lattice(step, spacing, tail_mass);
   return is_replaced_gaussian(step) ? discretise_replaced(step, spacing, tail_mass)
                                     : discretise_mixture(step, spacing, tail_mass);
 }
 
 double grid_points(const Step& step, double spacing, double tail_mass) {
+  if (step.kind == Step::Kind::kDiscreteGaussian) {
+    const LatticeLoss pair(step);
+    return 2 * pair.loss(pair.reach(tail_mass)) / spacing;
+  }
   if (is_replaced_gaussian(step)) {
     const ReplacedGaussian pair(step);
     return 2 * pair.loss(pair.reach(tail_mass)) / spacing;

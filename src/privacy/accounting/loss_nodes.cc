@@ -122,6 +122,21 @@ void add_laplace(LossNodes& nodes, const BaseLoss& base, double q, double low, c
   }
 }
 
+// Moments of a discrete Gaussian of σ ≥ 2 are the Gaussian's but for e^{-2π²σ²}; below it has few atoms.
+void add_lattice(LossNodes& nodes, const Step& step, const NodeLimits& limits) {
+  const double stddev = step.noise_multiplier;
+  if (stddev >= 2) {
+    const Step gaussian = Step::gaussian(stddev);
+    add_gaussian(nodes, gaussian, base_loss(gaussian), Direction::kRemove, limits);
+    return;
+  }
+  const LatticeLoss pair(step);
+  const auto width = static_cast<int64_t>(std::ceil(kReach * stddev)) + 1;
+  auto highest = static_cast<int64_t>(std::min(static_cast<double>(width) + limits.max_tilt, 1e7));
+  if (limits.tail_mass > 0) highest = std::min(highest, pair.reach(limits.tail_mass));
+  for (int64_t j = -1 - width; j <= highest; ++j) add(nodes, pair.loss(j), pair.log_p(j) - pair.loss(j));
+}
+
 // Losses below 0 as the mirror image of those above, and the rest at 0.
 void mirror(LossNodes& nodes, double revealed) {
   double rest = 1 - revealed;
@@ -149,6 +164,10 @@ LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& li
   const double q = step.sampling_rate;
   if (is_replaced_gaussian(step)) {
     add_replaced_gaussian(nodes, step, limits);
+    return nodes;
+  }
+  if (step.kind == Step::Kind::kDiscreteGaussian) {
+    add_lattice(nodes, step, limits);
     return nodes;
   }
   const BaseLoss base = base_loss(step);

@@ -179,11 +179,16 @@ class Engine {
     return std::sqrt(8 * error / (spreads * (tilt + 1)));
   }
 
-  // Not finer than the limit of points allows, and such that the largest atom lies on the grid, rare ones apart.
+  // Not finer than the limit of points allows, and such that the largest atom lies on the grid, rare ones apart; or, where
+  // nothing has a largest one, the lattice of a discrete Gaussian that is wider than the grid.
   double limited_spacing(double wanted, const Window& window, double delta, Direction direction) const {
     double least = window.length / kMostPoints;
     double atom = 0;
+    double lattice = 0;  // of which all atoms of discrete Gaussians are multiples
     for (const Steps& entry : steps_) {
+      if (entry.step.kind == Step::Kind::kDiscreteGaussian) {
+        lattice = std::max(lattice, 0.5 / (entry.step.noise_multiplier * entry.step.noise_multiplier));
+      }
       least = std::max(least, grid_points(entry.step, 1, tail_mass(std::log(delta))) / kMostPoints);
       Step without_rare = entry.step;
       without_rare.delta = 0;
@@ -193,6 +198,7 @@ class Engine {
     double spacing = std::max(least, std::min(wanted, window.length / 1024));
     // Few different ones, since grids of random allocation are remembered: the other direction asks for the same.
     if (has_allocated()) spacing = std::exp2(std::floor(3 * std::log2(spacing)) / 3);
+    if (atom == 0 && lattice >= spacing) atom = lattice;
     return atom > 0 && atom / spacing < 1e9 ? atom / std::ceil(atom / spacing) : spacing;
   }
 

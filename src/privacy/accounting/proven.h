@@ -1,5 +1,6 @@
 // What the ledger claims: closed forms where all steps are unsampled Gaussians (microseconds), the certified
-// privacy-loss distribution otherwise (answers are remembered). Always rounded up. Thread-safe.
+// privacy-loss distribution otherwise (answers are remembered), and with steps of bounded range the smaller of that and
+// Rényi divergences. Always rounded up. Thread-safe.
 #pragma once
 
 #include "privacy/accounting/step.h"

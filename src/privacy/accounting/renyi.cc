@@ -27,6 +27,21 @@ double laplace_divergence(double scale, double order) {
   return static_cast<double>(std::log1p(sum) / (a - 1));
 }
 
+// The largest of any pair with a likelihood ratio in [e^{s-ε}, e^s]: that of the two ends, A e^{(α-1)s} - B e^{αs}, at the
+// best s, which is (A/α)·e^{(α-1)s} with e^s = A(α-1)/(Bα). At small ε it cancels; αε²/8 is above it and near.
+double bounded_range_divergence(double epsilon, double order) {
+  const long double e = epsilon;
+  const long double a = order;
+  const double concentrated = static_cast<double>(a * e * e / 8);
+  const long double log_a = std::log(-std::expm1(-a * e)) - std::log(-std::expm1(-e));
+  const long double log_b = -e + std::log(-std::expm1(-(a - 1) * e)) - std::log(-std::expm1(-e));
+  const long double log_ratio = std::log1p(-1 / a);
+  const long double s = log_a + log_ratio - log_b;
+  const long double margin = 1e-17L * (1 + std::abs(log_a) + std::abs(log_b) + std::abs(log_ratio) + std::log(a));
+  const long double divergence = s + margin + (log_a - std::log(a) + margin) / (a - 1);
+  return std::min({concentrated, epsilon, static_cast<double>(divergence)});
+}
+
 // E_Q[(1 - q + q e^t)^α] = Σ_k C(α,k) (1-q)^{α-k} q^k e^{k(k-1)/(2z²)} at integer orders.
 double log_binomial_moment(double noise_multiplier, double q, int order) {
   const long double mu_squared = 1 / (static_cast<long double>(noise_multiplier) * noise_multiplier);
@@ -99,11 +114,14 @@ double renyi_divergence(const Step& step, double order) {
   if (step.allocated()) fail_user("Rényi divergences of random allocation are not computed: use pld");
   if (step.kind == Step::Kind::kApproximate && step.delta > 0) return kInfinity;
   if (!step.sampled()) {
-    if (step.kind == Step::Kind::kGaussian) {
+    if (step.kind == Step::Kind::kGaussian || step.kind == Step::Kind::kDiscreteGaussian) {
       return order / (2 * step.noise_multiplier * step.noise_multiplier) * (1 + kClosedFormMargin);
     }
     if (step.kind == Step::Kind::kLaplace) {
       return laplace_divergence(step.noise_multiplier, order) * (1 + kClosedFormMargin);
+    }
+    if (step.kind == Step::Kind::kBoundedRange) {
+      return bounded_range_divergence(step.epsilon, order) * (1 + kClosedFormMargin);
     }
   }
   double divergence = sampled_divergence(step, order, Direction::kRemove);

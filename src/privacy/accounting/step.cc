@@ -18,6 +18,12 @@ void require_valid(const Step& step) {
     if (!(std::isfinite(step.noise_multiplier) && step.noise_multiplier > 0)) {
       fail_user("the noise multiplier must be a finite number above 0, not {}", step.noise_multiplier);
     }
+  } else if (step.kind == Kind::kDiscreteGaussian) {
+    if (!is_discrete_gaussian_stddev(step.noise_multiplier)) {
+      fail_user("the standard deviation of discrete gaussian noise must be between 0.001 and 100000, not {}",
+                step.noise_multiplier);
+    }
+    if (step.sampled()) fail_user("discrete gaussian noise is accounted for without sampling only");
   } else if (!(std::isfinite(step.epsilon) && step.epsilon > 0)) {
     fail_user("epsilon of a {} step must be a finite number above 0, not {}", to_text(step.kind), step.epsilon);
   }
@@ -74,16 +80,23 @@ std::string_view to_text(Step::Kind kind) {
       return "pure";
     case Step::Kind::kApproximate:
       return "approximate";
+    case Step::Kind::kDiscreteGaussian:
+      return "discrete-gaussian";
+    case Step::Kind::kBoundedRange:
+      return "bounded-range";
   }
   return "";
 }
 
 Step::Kind mechanism_from_text(std::string_view name) {
   using Kind = Step::Kind;
-  for (const Kind kind : {Kind::kGaussian, Kind::kLaplace, Kind::kPure, Kind::kApproximate}) {
+  for (const Kind kind : {Kind::kGaussian, Kind::kLaplace, Kind::kPure, Kind::kApproximate, Kind::kDiscreteGaussian,
+                          Kind::kBoundedRange}) {
     if (to_text(kind) == name) return kind;
   }
-  fail_user("there is no mechanism '{}': it is gaussian, laplace, pure or approximate", name);
+  fail_user(
+      "there is no mechanism '{}': it is gaussian, laplace, pure, approximate, discrete-gaussian or bounded-range",
+      name);
 }
 
 Step Step::gaussian(double noise_multiplier, double sampling_rate, Adjacency adjacency) {
@@ -100,6 +113,14 @@ Step Step::pure(double epsilon, double sampling_rate, Adjacency adjacency) {
 
 Step Step::approximate(double epsilon, double delta, double sampling_rate, Adjacency adjacency) {
   return {Kind::kApproximate, 0, epsilon, delta, sampling_rate, adjacency, 1};
+}
+
+Step Step::discrete_gaussian(double stddev, Adjacency adjacency) {
+  return {Kind::kDiscreteGaussian, stddev, 0, 0, 1, adjacency, 1};
+}
+
+Step Step::bounded_range(double epsilon, double sampling_rate, Adjacency adjacency) {
+  return {Kind::kBoundedRange, 0, epsilon, 0, sampling_rate, adjacency, 1};
 }
 
 Step Step::allocated(double noise_multiplier, int64_t batches, Adjacency adjacency) {
@@ -151,10 +172,17 @@ int64_t total_count(std::span<const Steps> steps) {
   return total;
 }
 
+bool is_discrete_gaussian_stddev(double stddev) {
+  return stddev >= 1e-3 && stddev <= 1e5;
+}
+
 double largest_loss(const Step& step) {
   double base = std::numeric_limits<double>::infinity();
   if (step.kind == Step::Kind::kLaplace) base = 1 / step.noise_multiplier;
-  if (step.kind == Step::Kind::kPure || step.kind == Step::Kind::kApproximate) base = step.epsilon;
+  if (step.kind == Step::Kind::kPure || step.kind == Step::Kind::kApproximate ||
+      step.kind == Step::Kind::kBoundedRange) {
+    base = step.epsilon;
+  }
   const double q = step.sampling_rate;
   if (q == 1 || std::isinf(base)) return base;
   return base < 1 ? std::log1p(q * std::expm1(base)) : base + std::log(q + (1 - q) * std::exp(-base));

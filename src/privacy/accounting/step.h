@@ -30,10 +30,12 @@ Adjacency adjacency_from_text(std::string_view name);
 
 struct Step {
   enum class Kind {
-    kGaussian,     // noise_multiplier = stddev / Δ₂
-    kLaplace,      // noise_multiplier = scale b / Δ₁
-    kPure,         // (epsilon, 0) and nothing else is known: randomised response is the worst case
-    kApproximate,  // (epsilon, delta): with probability delta everything is revealed
+    kGaussian,          // noise_multiplier = stddev / Δ₂
+    kLaplace,           // noise_multiplier = scale b / Δ₁
+    kPure,              // (epsilon, 0) and nothing else is known: randomised response is the worst case
+    kApproximate,       // (epsilon, delta): with probability delta everything is revealed
+    kDiscreteGaussian,  // integers; noise_multiplier = σ, and one integer moves by 1 (several: as many steps)
+    kBoundedRange,      // privacy losses lie in an interval of length epsilon: the exponential mechanism
   };
 
   Kind kind = Kind::kGaussian;
@@ -53,6 +55,8 @@ struct Step {
   static Step pure(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step approximate(double epsilon, double delta, double sampling_rate = 1,
                           Adjacency adjacency = Adjacency::kAddRemove);
+  static Step discrete_gaussian(double stddev, Adjacency adjacency = Adjacency::kAddRemove);
+  static Step bounded_range(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
   static Step allocated(double noise_multiplier, int64_t batches, Adjacency adjacency = Adjacency::kAddRemove);
 
   bool sampled() const { return sampling_rate < 1; }
@@ -74,8 +78,11 @@ struct Steps {
 
 // A UserError with one reason unless every parameter is finite and in its range, counts are not negative, and all
 // amplified steps speak of one adjacency. Random allocation is for Gaussians under a one-sided adjacency, and is not
-// sampled as well.
+// sampled as well. Discrete Gaussians have a σ between 1e-3 and 1e5 and are not sampled.
 void require_valid(std::span<const Steps> steps);
+
+// Whether discrete Gaussian noise of this σ has a privacy-loss distribution of a size that is computed.
+bool is_discrete_gaussian_stddev(double stddev);
 
 // 0 < delta < 1, or a UserError.
 void require_valid_delta(double delta);

@@ -1,10 +1,12 @@
 #include "privacy/accounting/worst_pair.h"
 
+#include "base/error.h"
 #include "privacy/accounting/normal.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace sotto::privacy {
 namespace {
@@ -98,6 +100,13 @@ BaseLoss base_loss(const Step& step) {
       base.revealed = step.kind == Step::Kind::kApproximate ? step.delta : 0;
       add_mirrored_atoms((1 - base.revealed) / (1 + std::exp(-step.epsilon)));
       break;
+    case Step::Kind::kBoundedRange:
+      base.has_density = true;
+      base.highest = step.epsilon;
+      base.log_scale = -std::log(2.0) - std::log(-std::expm1(-step.epsilon));
+      break;
+    case Step::Kind::kDiscreteGaussian:
+      internal_bug("a discrete Gaussian has no density", __FILE__, __LINE__);
   }
   return base;
 }
@@ -122,6 +131,42 @@ double unsampled_loss(double loss, double q) {
   if (loss > 1) return loss + std::log((1 - (1 - q) * std::exp(-loss)) / q);
   const double shift = std::expm1(loss) / q;
   return shift <= -1 ? -std::numeric_limits<double>::infinity() : std::log1p(shift);
+}
+
+LatticeLoss::LatticeLoss(const Step& step) : stddev_(step.noise_multiplier), variance_(stddev_ * stddev_) {
+  // By Poisson's formula the sum is √(2π)σ(1 + 2e^{-2π²σ²} + …): above it, and from σ = 2 on by less than 1e-33.
+  const long double variance = static_cast<long double>(stddev_) * stddev_;
+  long double total = std::sqrt(2 * std::numbers::pi_v<long double>) * stddev_;
+  if (stddev_ < 2) {
+    total = 1;
+    for (int j = 1; j <= 24; ++j) total += 2 * std::exp(-static_cast<long double>(j * j) / (2 * variance));
+  }
+  log_total_ = static_cast<double>(std::log(total * (1 - 1e-17L))) - 2e-15;
+}
+
+double LatticeLoss::log_p(int64_t j) const {
+  const auto x = static_cast<double>(j);
+  return -x * x / (2 * variance_) - log_total_;
+}
+
+double LatticeLoss::p_mass(int64_t j) const {
+  const double exponent = log_p(j);
+  return std::exp(exponent) * (1 + 8 * std::numeric_limits<double>::epsilon() * (1 + std::abs(exponent)));
+}
+
+int64_t LatticeLoss::reach(double tail_mass) const {
+  // What follows a term falls faster than a geometric series.
+  const auto tail = [&](int64_t j) {
+    const double ratio = (static_cast<double>(j) + 1.5) / variance_;
+    return p_mass(j + 1) * (1 + 1e-12) / -std::expm1(-ratio);
+  };
+  int64_t low = -1;
+  auto high = static_cast<int64_t>(60 * stddev_) + 1;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (tail(middle) <= tail_mass ? high : low) = middle;
+  }
+  return high;
 }
 
 ReplacedGaussian::ReplacedGaussian(const Step& step)

@@ -4,7 +4,12 @@
 // The variable is the privacy loss t = ln(dP/dQ) of the step without sampling ("base loss"), whose law is
 //   Gaussian: N(μ²/2, μ²) under P, μ = 1/multiplier;
 //   Laplace:  atoms at ±1/b of mass ½ and ½e^{-1/b}, and density ¼ e^{(t-1/b)/2} between, under P;
-//   pure:     atoms at ±ε of odds e^ε : 1 (randomised response); approximate: the same, and mass δ at +∞.
+//   pure:     atoms at ±ε of odds e^ε : 1 (randomised response); approximate: the same, and mass δ at +∞;
+//   bounded range: density ½e^{(t-ε)/2}/(1-e^{-ε}) on [-ε, ε], under P;
+//   discrete Gaussian: atoms at (j + ½)/σ² for all integers j, of a mass proportional to e^{-j²/2σ²} under P.
+// Bounded range: a likelihood ratio in [e^{s-ε}, e^s] of mean 1 is at most as telling as the one that has its ends only,
+// whose curve is (1 - ae^{-s} - e^{s-ε} + ae^{-ε})/(1-e^{-ε}) at a = e^{ε'}. Its largest value over s, at 2s = ε + ε', is
+// (1 - e^{(ε'-ε)/2})²/(1-e^{-ε}): a curve that is convex in a and hence of a pair, the above (docs/proofs/top-k.md).
 // Poisson sampling at rate q under add-remove makes of it P' = (1-q)Q + qP against Q: the loss becomes
 // ln(1 - q + q e^t), and the hockey-stick curve q·δ(ln(1 + (e^ε - 1)/q)); so a pair that dominates stays dominating.
 // The other direction, adding the record, is the same pair swapped. Random allocation has a pair of its own, see
@@ -44,7 +49,7 @@ struct BaseLoss {
   bool has_density = false;
   bool gaussian = false;
   double mu = 0;         // Gaussian
-  double highest = 0;    // Laplace and pure: losses lie in [-highest, highest]
+  double highest = 0;    // Laplace, pure and bounded range: losses lie in [-highest, highest]
   double revealed = 0;   // mass at +∞ under P and at -∞ under Q
   double log_scale = 0;  // of the density
   std::vector<Atom> atoms;
@@ -52,6 +57,7 @@ struct BaseLoss {
   double log_density(double loss) const;
 };
 
+// Not for discrete Gaussians, whose atoms are LatticeLoss.
 BaseLoss base_loss(const Step& step);
 
 // ln(1 - q + q e^t), exact in relative terms, and its inverse, the same near 0. The inverse of what is not above
@@ -78,6 +84,24 @@ bool reveals_absence(const Step& step);
 
 // The largest finite loss of the pair in this direction, ∞ if there is none.
 double largest_loss(const Step& step, Direction direction);
+
+// The pair of a discrete Gaussian and the same moved by 1. P(j) = Q(-1-j), so that it is its own mirror image.
+class LatticeLoss {
+ public:
+  explicit LatticeLoss(const Step& step);
+
+  double loss(int64_t j) const { return (static_cast<double>(j) + 0.5) / variance_; }
+  double log_p(int64_t j) const;
+  // At least P(j), within a few roundings of the exponent.
+  double p_mass(int64_t j) const;
+  // A j ≥ 0 above which P has at most `tail_mass`; so has Q below -1-j.
+  int64_t reach(double tail_mass) const;
+
+ private:
+  double stddev_;
+  double variance_;
+  double log_total_;  // ln Σ e^{-j²/2σ²}, rounded down
+};
 
 // The pair (1-q)N(0) + qN(±½), in the variable s = x/(2z²), where x is the output; y = x/z = 2sz is standard normal
 // under N(0).
