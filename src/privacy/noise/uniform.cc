@@ -33,6 +33,15 @@ bool bernoulli(uint64_t numerator, uint64_t denominator, NoiseSource& source) {
   return denominator == 1 ? numerator == 1 : uniform_below(denominator, source) < numerator;
 }
 
+bool bernoulli_exp_minus(uint64_t numerator, uint64_t denominator, NoiseSource& source) {
+  SOTTO_INVARIANT(denominator > 0);
+  const auto certain = [] { return true; };
+  for (; numerator >= denominator; numerator -= denominator) {
+    if (!bernoulli_exp_minus(certain, source)) return false;
+  }
+  return bernoulli_exp_minus([&] { return bernoulli(numerator, denominator, source); }, source);
+}
+
 std::vector<int64_t> poisson_sample(int64_t count, double probability, NoiseSource& source) {
   std::vector<int64_t> chosen;
   for (int64_t i = 0; i < count; ++i) {

@@ -24,6 +24,9 @@ bool bernoulli_exp_minus(const Trial& trial, NoiseSource& source) {
   return k % 2 == 1;
 }
 
+// True with probability e^-(numerator/denominator), exactly; denominator > 0.
+bool bernoulli_exp_minus(uint64_t numerator, uint64_t denominator, NoiseSource& source);
+
 // Poisson sampling: each of 0 … count-1 with this probability, independently; ascending.
 std::vector<int64_t> poisson_sample(int64_t count, double probability, NoiseSource& source);
 
