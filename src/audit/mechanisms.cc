@@ -22,6 +22,8 @@ using privacy::Contribution;
 constexpr double kClip = 1.0;
 constexpr const char* kWhat = "audit";
 constexpr int64_t kRecords = 8;
+constexpr int64_t kTopScores = 8, kTopK = 1;
+constexpr double kTopHigh = 0.1;
 constexpr privacy::Neighbours kReplace{.adjacency = Adjacency::kReplace};
 constexpr privacy::Neighbours kAddRemove{.adjacency = Adjacency::kAddRemove};
 
@@ -130,9 +132,11 @@ Case laplace(double epsilon, double delta) {
   return case_of("laplace", "mean of clipped numbers; one is +C or -C", channel, delta, bounded);
 }
 
-Case top_k(double epsilon, double delta) {
-  constexpr int64_t scores = 8, k = 1;
-  constexpr double high = 0.1;
+// Which scores are largest by this mechanism, where those that are H are 0 in the other world.
+template <typename Mechanism>
+Case top_k(std::string name, const Mechanism& mechanism, double delta) {
+  constexpr int64_t scores = kTopScores, k = kTopK;
+  constexpr double high = kTopHigh;
   const auto bounded = [=](World world) {
     at::Tensor values = at::zeros({scores});
     if (world == World::kWith) values.narrow(0, 0, k).fill_(high);
@@ -141,9 +145,8 @@ Case top_k(double epsilon, double delta) {
     named.push_back({"scores", values});
     return privacy::clamp_each(Contribution(std::move(named)), high);
   };
-  const auto channel = privacy::Channel::top_k(kWhat, privacy::Observer::kServer,
-                                               privacy::LaplaceTopK(scores, high, k, epsilon), kReplace);
-  Case result = case_of("laplace-top-k", "which scores are largest; they are 0 or H", channel, delta, bounded);
+  const auto channel = privacy::Channel::top_k(kWhat, privacy::Observer::kServer, mechanism, kReplace);
+  Case result = case_of(std::move(name), "which scores are largest; they are 0 or H", channel, delta, bounded);
   // What was chosen, as one number for each score.
   result.make_draw = [inner = result.make_draw]() -> Draw {
     return [draw = inner()](World world, uint64_t seed) {
@@ -153,6 +156,14 @@ Case top_k(double epsilon, double delta) {
     };
   };
   return result;
+}
+
+Case laplace_top_k(double epsilon, double delta) {
+  return top_k("laplace-top-k", privacy::LaplaceTopK(kTopScores, kTopHigh, kTopK, epsilon), delta);
+}
+
+Case gumbel_top_k(double epsilon, double delta) {
+  return top_k("gumbel-top-k", privacy::GumbelTopK(kTopScores, kTopHigh, kTopK, epsilon), delta);
 }
 
 Case discrete_gaussian(double epsilon, double delta) {
@@ -178,7 +189,8 @@ const std::vector<MechanismAudit>& mechanism_audits() {
       {"groupwise-gaussian", groupwise_gaussian},
       {"whole-update-gaussian", whole_gaussian},
       {"laplace", laplace},
-      {"laplace-top-k", top_k},
+      {"laplace-top-k", laplace_top_k},
+      {"gumbel-top-k", gumbel_top_k},
       {"discrete-gaussian", discrete_gaussian},
   };
   return audits;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "privacy/accounting/calibrate.h"
+#include "privacy/accounting/gaussian.h"
 #include "privacy/accounting/pld.h"
 #include "privacy/accounting/proven.h"
 
@@ -10,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <vector>
 
 namespace sotto::privacy {
 namespace {
@@ -69,6 +71,39 @@ double largest_rate(double epsilon, double delta, const Step& shape, int64_t ste
   }
 }
 
+// Bisects in ln ε from a guess: that picks are as Gaussians of μ = ε/2.
+double largest_pick_epsilon(double epsilon, double delta, int64_t picks, double noise_multiplier, int64_t steps) {
+  constexpr double kPrecision = 5e-3;
+  constexpr double kGridMargin = 1e-4;  // the ledger composes the same in other parts, on another grid
+  const Steps others{Step::gaussian(noise_multiplier), steps};
+  const auto is_within = [&](double log_pick) {
+    const std::vector<Steps> all = {others, {Step::bounded_range(std::exp(log_pick)), picks}};
+    return proven_epsilon(all, delta) <= epsilon * (1 - kGridMargin);
+  };
+  const double whole = gaussian_mu(epsilon, delta);
+  const double squares = whole * whole - static_cast<double>(steps) / (noise_multiplier * noise_multiplier);
+  if (!(squares > 1e-9 * whole * whole)) fail_user("a budget of ε = {} is used up before anything is picked", epsilon);
+  double low = std::log(2 * std::sqrt(squares / static_cast<double>(picks)));
+  double stride = 0.05;
+  double high = low + stride;
+  while (!is_within(low)) {
+    high = low;
+    low -= stride;
+    stride *= 2;
+    if (stride > 50) fail_user("a budget of ε = {} is used up before anything is picked", epsilon);
+  }
+  while (high - low <= stride && is_within(high)) {
+    low = high;
+    high += stride;
+    stride *= 2;
+  }
+  while (high - low > kPrecision) {
+    const double middle = (low + high) / 2;
+    (is_within(middle) ? low : high) = middle;
+  }
+  return std::exp(low);
+}
+
 }  // namespace
 
 double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency,
@@ -105,6 +140,22 @@ double sampling_rate_for(double epsilon, double delta, int64_t steps, double noi
   if (found != known.end()) return found->second;
   return known[key] =
              largest_rate(epsilon, delta * kKeptDelta, Step::gaussian(noise_multiplier, 1.0, adjacency), steps);
+}
+
+double pick_epsilon_for(double epsilon, double delta, int64_t picks, double noise_multiplier, int64_t steps) {
+  if (!(epsilon > 0) || !std::isfinite(epsilon)) fail_user("a budget must be a finite number above 0, not {}", epsilon);
+  if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {
+    fail_user("a noise multiplier must be a finite number above 0, not {}", noise_multiplier);
+  }
+  if (picks < 1) fail_user("the number of picks must be at least 1, not {}", picks);
+  require_valid_delta(delta);
+  static std::mutex mutex;
+  static std::map<std::tuple<double, double, int64_t, double, int64_t>, double> known;
+  const std::tuple key(epsilon, delta, picks, noise_multiplier, steps);
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  return known[key] = largest_pick_epsilon(epsilon, delta * kKeptDelta, picks, noise_multiplier, steps);
 }
 
 std::optional<double> printed_noise_multiplier(double epsilon, double delta, int64_t steps) {

@@ -24,6 +24,11 @@ double noise_multiplier_for(double epsilon, double delta, int64_t steps, double 
 // remembered; thread-safe.
 double sampling_rate_for(double epsilon, double delta, int64_t steps, double noise_multiplier, Adjacency adjacency);
 
+// The largest ε of one pick (Step::bounded_range), rounded down, at which `picks` of them stay within (epsilon, delta)
+// together with `steps` Gaussian steps of this multiplier; of δ as much is kept as above. Certified, to half a percent;
+// remembered; thread-safe. A UserError if nothing is left for picks.
+double pick_epsilon_for(double epsilon, double delta, int64_t picks, double noise_multiplier, int64_t steps);
+
 // The first of these as papers print it: by Rényi orders 2 … 64 and the classical conversion, which cannot certify
 // budgets below ln(1/δ)/63 at any noise: then nothing.
 std::optional<double> printed_noise_multiplier(double epsilon, double delta, int64_t steps);

@@ -38,6 +38,10 @@ Channel Channel::top_k(std::string what, Observer observer, LaplaceTopK mechanis
   return {std::move(what), observer, mechanism.event(neighbours), mechanism};
 }
 
+Channel Channel::top_k(std::string what, Observer observer, GumbelTopK mechanism, const Neighbours& neighbours) {
+  return {std::move(what), observer, mechanism.event(neighbours), mechanism};
+}
+
 Channel Channel::counts(std::string what, Observer observer, DiscreteGaussian mechanism, const Neighbours& neighbours) {
   Event terms = mechanism.event(neighbours);
   return {std::move(what), observer, std::move(terms), std::move(mechanism)};

@@ -7,6 +7,7 @@
 
 #include "privacy/mechanisms/counts.h"
 #include "privacy/mechanisms/gaussian.h"
+#include "privacy/mechanisms/gumbel.h"
 #include "privacy/mechanisms/laplace.h"
 #include "privacy/release.h"
 
@@ -47,6 +48,7 @@ class Channel {
                           const Neighbours& neighbours, const StepCount& steps = {});
   static Channel laplace(std::string what, Observer observer, LaplaceMechanism mechanism, const Neighbours& neighbours);
   static Channel top_k(std::string what, Observer observer, LaplaceTopK mechanism, const Neighbours& neighbours);
+  static Channel top_k(std::string what, Observer observer, GumbelTopK mechanism, const Neighbours& neighbours);
   static Channel counts(std::string what, Observer observer, DiscreteGaussian mechanism, const Neighbours& neighbours);
 
   // How often a client makes it (or is part of it) in the whole run; `how_often` says so for people.
@@ -86,7 +88,8 @@ class Channel {
   void append_declared(NamedTensors& values) const;
 
  private:
-  using Mechanism = std::variant<std::monostate, GroupwiseGaussian, LaplaceMechanism, LaplaceTopK, DiscreteGaussian>;
+  using Mechanism =
+      std::variant<std::monostate, GroupwiseGaussian, LaplaceMechanism, LaplaceTopK, GumbelTopK, DiscreteGaussian>;
 
   Channel(std::string what, Observer observer, Event terms, Mechanism mechanism);
   Release randomise(Receipt receipt, const ReleaseContext& context, const std::function<Bounded()>& compute) const;

@@ -13,6 +13,7 @@ inline constexpr const char* kTrustedMechanism = "trusted-server";
 inline constexpr const char* kGaussianMechanism = "gaussian";
 inline constexpr const char* kLaplaceMechanism = "laplace";
 inline constexpr const char* kTopKMechanism = "laplace-top-k";
+inline constexpr const char* kGumbelTopKMechanism = "gumbel-top-k";
 inline constexpr const char* kDiscreteGaussianMechanism = "discrete-gaussian";
 
 // Stands for every client: a release that may depend on any of them.
@@ -43,11 +44,11 @@ struct Event {
   std::string mechanism = {};     // one of the names above
   std::string why_unproven = {};  // why no finite ε can be proven for it; empty if one can
 
-  double noise_scale = 0;    // standard deviation (Gaussian) or scale (Laplace)
+  double noise_scale = 0;    // standard deviation (Gaussian) or scale (Laplace, Gumbel)
   double sensitivity = 0;    // what one change moves, under `neighbours`, in the mechanism's norm
   double sampling_rate = 1;  // each record (or client) takes part in a step with this probability (Poisson)
   int64_t batches = 1;       // random allocation: a record is in one of so many batches, drawn anew for each of `steps`
-  int64_t steps = 1;         // how often a record is touched
+  int64_t steps = 1;         // how often a record is touched; picks of a top-k
   double slack = 0;          // δ lost to the finite precision of the noise
   Claim claim = {};
   Neighbours neighbours = {};

@@ -34,10 +34,24 @@ auto key(const Steps& steps) {
   return std::tuple_cat(key(steps.step), std::tuple(steps.count));
 }
 
-// The step an accountant sees, or nothing if nothing is proven of the release.
-std::optional<Step> step_of(const Event& event, double multiplier) {
+// How many integers a discrete Gaussian's change moves by 1 each, if it can do nothing else: integer vectors with squares
+// that add up to 3 at most have entries of 0 and ±1. Otherwise, and where losses are too many to list, nothing.
+std::optional<int64_t> moved_integers(const Event& event) {
+  const double squares = std::floor(event.sensitivity * event.sensitivity * (1 + 1e-12));
+  if (squares < 1 || squares > 3 || !is_discrete_gaussian_stddev(event.noise_scale)) return std::nullopt;
+  return static_cast<int64_t>(squares);
+}
+
+// A discrete Gaussian of which no more than its Rényi divergences is known.
+bool is_known_by_renyi_only(const Event& event) {
+  return event.mechanism == kDiscreteGaussianMechanism && !moved_integers(event);
+}
+
+// The steps an accountant sees, or nothing if nothing is proven of the release.
+std::optional<Steps> steps_of(const Event& event, double multiplier) {
   if (!event.why_unproven.empty()) return std::nullopt;
   Step step;
+  int64_t count = event.steps;
   step.sampling_rate = event.sampling_rate;
   step.adjacency = event.neighbours.adjacency;
   step.noise_multiplier = multiplier;
@@ -45,18 +59,28 @@ std::optional<Step> step_of(const Event& event, double multiplier) {
     step.kind = Step::Kind::kGaussian;
     step.batches = event.batches;
   } else if (event.mechanism == kDiscreteGaussianMechanism) {
-    step.kind = Step::Kind::kGaussian;
     step.sampling_rate = 1;
+    if (const auto moved = moved_integers(event)) {
+      step.kind = Step::Kind::kDiscreteGaussian;
+      step.noise_multiplier = event.noise_scale;  // unrounded: less noise need not be worse on a lattice
+      count *= *moved;
+    } else {
+      step.kind = Step::Kind::kGaussian;
+    }
   } else if (event.mechanism == kLaplaceMechanism) {
     step.kind = Step::Kind::kLaplace;
   } else if (event.mechanism == kTopKMechanism) {
     step.kind = Step::Kind::kPure;
     step.noise_multiplier = 0;
     step.epsilon = 1 / multiplier;
+  } else if (event.mechanism == kGumbelTopKMechanism) {
+    step.kind = Step::Kind::kBoundedRange;
+    step.noise_multiplier = 0;
+    step.epsilon = 1 / multiplier;
   } else {
     return std::nullopt;
   }
-  return step;
+  return Steps{step, count};
 }
 
 }  // namespace
@@ -80,8 +104,8 @@ void Tally::add(const Event& event, int64_t times) {
     why_.insert(std::upper_bound(why_.begin(), why_.end(), event.why_unproven), event.why_unproven);
   }
   if (event.sensitivity == 0) return;
-  const auto step = step_of(event, rounded_multiplier(event.noise_scale, event.sensitivity));
-  if (step) merge(proven_, {*step, event.steps * times});
+  const auto steps = steps_of(event, rounded_multiplier(event.noise_scale, event.sensitivity));
+  if (steps) merge(proven_, {steps->step, steps->count * times});
   slack_ += event.slack * static_cast<double>(times);
   const Claim& claim = event.claim;
   if (claim.by == kClaimRenyi) {
@@ -90,10 +114,10 @@ void Tally::add(const Event& event, int64_t times) {
     claimed_each_ += claim.epsilon * static_cast<double>(times);
   } else if (claim.by == kClaimRun) {
     claimed_run_ = std::max(claimed_run_, claim.epsilon);
-  } else if (step) {
-    merge(claimed_, {*step, event.steps * times});
+  } else if (steps) {
+    merge(claimed_, {steps->step, steps->count * times});
   }
-  renyi_only_ = renyi_only_ || event.mechanism == kDiscreteGaussianMechanism;
+  renyi_only_ = renyi_only_ || is_known_by_renyi_only(event);
 }
 
 void Tally::add(const Tally& other) {

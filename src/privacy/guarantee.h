@@ -46,8 +46,8 @@ class Tally {
   double claimed_each_ = 0;
   double claimed_run_ = 0;
   double slack_ = 0;
-  // A discrete Gaussian's Rényi divergences are at most the Gaussian's, but that is all it shares with it: once there
-  // is one, everything is accounted for by Rényi divergences.
+  // The losses of a discrete Gaussian are known where integers move by 1. Otherwise its Rényi divergences are at most the
+  // Gaussian's, and that is all it shares with it: once there is one, everything is accounted for by these.
   bool renyi_only_ = false;
   std::vector<std::string> why_;
 };

@@ -87,6 +87,33 @@ TEST(SamplingRate, RefusesWhatIsNotABudget) {
   EXPECT_THROW(sampling_rate_for(1.0, kDelta, 0, 1.0, Adjacency::kAddRemove), UserError);
 }
 
+// A tenth of the budget is kept from the values; what picks get of it is more than their share of a pure ε.
+TEST(PickEpsilon, FillsTheBudgetAndIsNeverLessThanLaplaceNoiseWouldHave) {
+  for (const double epsilon : {0.1, 1.0, 8.0}) {
+    for (const int64_t releases : {1, 20}) {
+      for (const int64_t k : {1, 12, 103}) {
+        const int64_t picks = k * releases;
+        const double z = noise_multiplier_for(0.9 * epsilon, kDelta, releases, 1.0, Adjacency::kReplace);
+        const double pick = pick_epsilon_for(epsilon, kDelta, picks, z, releases);
+        const std::vector<Steps> all = {{Step::gaussian(z), releases}, {Step::bounded_range(pick), picks}};
+        EXPECT_LE(proven_epsilon(all, kDelta), epsilon);
+        EXPECT_GT(proven_epsilon(all, kDelta), 0.99 * epsilon);
+        EXPECT_GE(pick, 0.1 * epsilon / static_cast<double>(picks)) << epsilon << " " << releases << " " << k;
+      }
+    }
+  }
+}
+
+TEST(PickEpsilon, RefusesWhatIsNotABudgetAndWhatIsSpent) {
+  for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_THROW(pick_epsilon_for(bad, kDelta, 10, 1.0, 1), UserError);
+    EXPECT_THROW(pick_epsilon_for(1.0, kDelta, 10, bad, 1), UserError);
+    EXPECT_THROW(pick_epsilon_for(1.0, bad, 10, 1.0, 1), UserError);
+  }
+  EXPECT_THROW(pick_epsilon_for(1.0, kDelta, 0, 10.0, 1), UserError);
+  EXPECT_THROW(pick_epsilon_for(1.0, kDelta, 10, 1.0, 1), UserError) << "one Gaussian of 1 costs more";
+}
+
 TEST(SamplingRate, ManyThreadsGetOneAnswer) {
   std::vector<double> found(8);
   std::vector<std::thread> threads;

@@ -10,6 +10,8 @@ const std::vector<MechanismEntry>& mechanism_catalogue() {
        "Dwork et al., EUROCRYPT 2006; Abadi et al., CCS 2016"},
       {kLaplaceMechanism, "noise for values that are bounded in the sum of their moduli", "Dwork et al., TCC 2006"},
       {kTopKMechanism, "which k scores are largest, as a set", "Qiao et al., ICML 2021"},
+      {kGumbelTopKMechanism, "the same by k picks of the exponential mechanism, for less",
+       "Durfee and Rogers, NeurIPS 2019; Cesar and Rogers, ALT 2021"},
       {kDiscreteGaussianMechanism, "whole numbers with exact discrete Gaussian noise",
        "Canonne, Kamath and Steinke, NeurIPS 2020"},
       {kTrustedMechanism, "bounded values for a server that is declared trusted: it adds the noise for everybody else",

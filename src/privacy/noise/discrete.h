@@ -2,7 +2,8 @@
 //
 // discrete_gaussian draws k with probability proportional to e^(-k²/2σ²), by rejection from a two-sided geometric
 // distribution (Canonne, Kamath, Steinke 2020). Added to an integer query of sensitivity Δ it satisfies Δ²/2σ²-zCDP,
-// as the continuous Gaussian does; other accounting of the continuous Gaussian does not carry over to it.
+// as the continuous Gaussian does; other accounting of the continuous Gaussian does not carry over to it, and
+// Step::discrete_gaussian has its own.
 //
 // These take about a microsecond each and are meant for counts. For tensors use gaussian.h.
 #pragma once
