@@ -39,6 +39,7 @@ TEST(PrototypeMethods, EverySoundReleaseKeepsItsBudget) {
       "release = \"once\"",
       "mechanism = \"vpp\"",
       "mechanism = \"vpp\"\nselection = \"once\"",
+      "mechanism = \"vpp\"\nselection_noise = \"laplace\"",
       "mechanism = \"vpp\"\nselection = \"free\"\nweighting = \"best\"",
       "mechanism = \"vpp\"\nselection = \"random\"\nweighting = \"even\"\ndcr = true\nshrink = true",
       "encoder = \"dp-sgd\"",
@@ -87,6 +88,26 @@ TEST(PrototypeMethods, AClientAloneCentresByItsOwnMeanAndSendsNothing) {
   std::erase_if(without, [](const NamedTensor& tensor) { return tensor.name == "state.centre"; });
   client->select(broadcast, privacy::PrivateState(without));
   EXPECT_FALSE(at::allclose(client->predict(x), centred)) << "the head has learnt around it";
+}
+
+TEST(PrototypeMethods, SoundSelectionsPickByGumbelNoiseWithLessOfIt) {
+  const auto noise = [](const std::string& method) {
+    const auto setup = small_setup(toml({.method = method}));
+    privacy::Ledger ledger;
+    run(setup, ledger);
+    for (const auto& event : ledger.events()) {
+      if (event.what == "dimensions") return std::pair(event.mechanism, event.noise_scale);
+    }
+    return std::pair(std::string(), 0.0);
+  };
+  const auto gumbel = noise("mechanism = \"vpp\"");
+  const auto laplace = noise("mechanism = \"vpp\"\nselection_noise = \"laplace\"");
+  EXPECT_EQ(gumbel.first, privacy::kGumbelTopKMechanism);
+  EXPECT_EQ(laplace.first, privacy::kTopKMechanism);
+  EXPECT_GT(gumbel.second, 0.0);
+  EXPECT_LT(gumbel.second, 0.7 * laplace.second);
+  EXPECT_EQ(noise("variant = \"paper\"\nmechanism = \"vpp\"").first, privacy::kTopKMechanism);
+  EXPECT_THROW(noise("variant = \"paper\"\nmechanism = \"vpp\"\nselection_noise = \"gumbel\""), UserError);
 }
 
 TEST(PrototypeMethods, TheOracleIsSaidNotToBePrivate) {

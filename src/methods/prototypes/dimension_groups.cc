@@ -43,13 +43,21 @@ privacy::Channel DimensionChooser::oracle_channel(const ClientFacts& client) con
   return privacy::Channel::in_the_clear(kDimensions, kOracle).times(prices_.releases(client), prices_.how_often());
 }
 
+bool DimensionChooser::picks_by_gumbel() const {
+  return options_.selection_noise == SelectionNoise::kGumbel ||
+         (options_.selection_noise == SelectionNoise::kAuto && !spec_.as_printed());
+}
+
 privacy::Channel DimensionChooser::selection_channel(const ClientFacts& client) const {
+  const auto channel_of = [&](auto mechanism) {
+    return privacy::Channel::top_k(kDimensions, privacy::Observer::kServer, mechanism, prices_.terms().neighbours());
+  };
+  const int64_t picks = first_width();
   privacy::Channel channel =
-      privacy::Channel::top_k(
-          kDimensions, privacy::Observer::kServer,
-          privacy::LaplaceTopK(shape_.width, options_.high, first_width(), prices_.selection_epsilon(client)),
-          prices_.terms().neighbours())
-          .times(prices_.selections(client), prices_.selections(client) == 1 ? "once" : "once per participation");
+      picks_by_gumbel()
+          ? channel_of(privacy::GumbelTopK(shape_.width, options_.high, picks, prices_.pick_epsilon(client, picks)))
+          : channel_of(privacy::LaplaceTopK(shape_.width, options_.high, picks, prices_.selection_epsilon(client)));
+  channel.times(prices_.selections(client), prices_.selections(client) == 1 ? "once" : "once per participation");
   if (spec_.as_printed()) channel.claiming({.by = privacy::kClaimEach, .epsilon = prices_.selection_epsilon(client)});
   return channel;
 }

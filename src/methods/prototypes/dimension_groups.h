@@ -54,6 +54,7 @@ class DimensionChooser {
   int64_t first_width() const;
   double paper_weight() const;
   privacy::Channel oracle_channel(const ClientFacts& client) const;
+  bool picks_by_gumbel() const;
   privacy::Channel selection_channel(const ClientFacts& client) const;
   at::Tensor select_privately(const LabelledFeatures& records, const ClientFacts& client,
                               const privacy::ReleaseContext& context) const;

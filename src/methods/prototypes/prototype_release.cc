@@ -40,6 +40,9 @@ std::unique_ptr<PrototypeRelease> make_prototype_release(const PublicContext& co
   if (options.centre && (printed || !options.noisy())) {
     fail_user("method.centre: only sound releases with noise are centred; leave it out");
   }
+  if (printed && options.selection_noise == SelectionNoise::kGumbel) {
+    fail_user("method.selection_noise: the printed selection has Laplace noise; leave it out");
+  }
   if (options.silent()) return std::make_unique<SilentRelease>(context, options, shape);
   if (!options.noisy()) return make_clear_release(context, options, shape, clusters);
   require_privacy(context.spec, privacy::Unit::kRecord);

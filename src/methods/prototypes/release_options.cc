@@ -6,6 +6,7 @@ ReleaseOptions read_release_options(settings::Section& section) {
   ReleaseOptions o;
   o.mechanism = section.choice("mechanism", o.mechanism);
   o.selection = section.choice("selection", o.selection);
+  o.selection_noise = section.choice("selection_noise", o.selection_noise);
   o.weighting = section.choice("weighting", o.weighting);
   o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
   o.radius = section.number("radius", o.radius, settings::kPositive);

@@ -37,6 +37,17 @@ constexpr auto choices(Selection) {
                                                      {Selection::kOracle, "oracle"}});
 }
 
+// By which noise private scores choose.
+enum class SelectionNoise {
+  kAuto,     // gumbel, and laplace as printed
+  kLaplace,  // one-shot Laplace noise for a share of ε
+  kGumbel    // picks of the exponential mechanism for what the values leave of the budget: never more noise
+};
+constexpr auto choices(SelectionNoise) {
+  return std::to_array<settings::Choice<SelectionNoise>>(
+      {{SelectionNoise::kAuto, "auto"}, {SelectionNoise::kLaplace, "laplace"}, {SelectionNoise::kGumbel, "gumbel"}});
+}
+
 // How noise is shared between A and B.
 enum class Weighting { kPaper, kBest, kEven };
 constexpr auto choices(Weighting) {
@@ -47,6 +58,7 @@ constexpr auto choices(Weighting) {
 struct ReleaseOptions {
   PrototypeMechanism mechanism = PrototypeMechanism::kIgpp;
   Selection selection = Selection::kPaper;
+  SelectionNoise selection_noise = SelectionNoise::kAuto;
   Weighting weighting = Weighting::kPaper;
   bool once = false;   // one release with the whole budget, not one in every round
   double radius = 10;  // R

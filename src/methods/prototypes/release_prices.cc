@@ -33,6 +33,14 @@ double ReleasePrices::epsilon_for_values(const ClientFacts& client) const {
   return options_.pays_for_selection() ? (1 - options_.split) * client.epsilon : client.epsilon;
 }
 
+double ReleasePrices::pick_epsilon(const ClientFacts& client, int64_t picks) const {
+  // All that is released besides costs as much as these Gaussians, however it is parted.
+  const double z = privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, releases(client),
+                                                 1.0, spec_.privacy->adjacency);
+  return privacy::pick_epsilon_for(client.epsilon, spec_.privacy->delta, picks * selections(client), z,
+                                   releases(client));
+}
+
 double ReleasePrices::multiplier(const ClientFacts& client) const {
   const double z = privacy::noise_multiplier_for(epsilon_for_values(client), spec_.privacy->delta, releases(client),
                                                  1.0, spec_.privacy->adjacency);

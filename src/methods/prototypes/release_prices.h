@@ -19,6 +19,8 @@ class ReleasePrices {
   std::string how_often() const;
   int64_t selections(const ClientFacts& client) const;
   double selection_epsilon(const ClientFacts& client) const;
+  // ε of one of the picks of each selection, if the whole budget is to be spent.
+  double pick_epsilon(const ClientFacts& client, int64_t picks) const;
   // What selections leave.
   double epsilon_for_values(const ClientFacts& client) const;
 
