@@ -83,9 +83,11 @@ void add_account(Command& program) {
   auto options = std::make_shared<AccountOptions>();
   Command command = program.subcommand("account", "What a sequence of releases costs in privacy");
   QuestionOptions& question = options->question;
-  question.add_text(command, "mechanism", "gaussian (default), laplace, pure or approximate");
-  question.add_number(command, "noise_multiplier", "Noise / sensitivity under the stated adjacency");
-  question.add_number(command, "step_epsilon", "Epsilon of one pure or approximate step");
+  question.add_text(command, "mechanism",
+                    "gaussian (default), laplace, pure, approximate, discrete-gaussian or bounded-range");
+  question.add_number(command, "noise_multiplier",
+                      "Noise / sensitivity under the stated adjacency; sigma of a discrete gaussian");
+  question.add_number(command, "step_epsilon", "Epsilon of one pure, approximate or bounded-range step");
   question.add_number(command, "step_delta", "Delta of one approximate step");
   question.add_number(command, "steps", "How many such steps (default 1)");
   question.add_text(command, "sampling", "none, poisson or allocation (default: poisson if there is a sampling rate)");
