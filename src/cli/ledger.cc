@@ -1,4 +1,4 @@
-// sotto ledger: what a run has released and what it cost.
+// sotto ledger: what a run, or all runs of a home, have released and what it cost.
 #include "privacy/ledger.h"
 
 #include "artifacts/privacy_section.h"
@@ -9,7 +9,9 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/home_ledger.h"
 #include "cli/output.h"
+#include "privacy/home.h"
 #include "privacy/spending.h"
 
 #include <fmt/format.h>
@@ -192,6 +194,15 @@ std::string show_text(const json& value, bool all) {
 }
 
 void show(const LedgerOptions& options) {
+  if (privacy::Home::is_home(options.run)) {
+    const json home = show_home(options.run);
+    if (options.output.json) {
+      print_json(home);
+    } else {
+      print_text(describe_home(home, options.all));
+    }
+    return;
+  }
   const OpenRun run(options.run);
   const std::vector<privacy::Event> events = run.ledger->events();
   json terms = nullptr;
@@ -237,6 +248,15 @@ void check_summary(const json& recorded, const json& recomputed) {
 }
 
 void verify(const LedgerOptions& options) {
+  if (privacy::Home::is_home(options.run)) {
+    const json home = verify_home(options.run);
+    if (options.output.json) {
+      print_json(home);
+    } else {
+      print_text(fmt::format("{} rows, chain intact, budgets kept over all runs\n", home["rows"].dump()));
+    }
+    return;
+  }
   const OpenRun run(options.run);
   run.ledger->verify_chain();
   if (run.spec.privacy && run.ledger->terms() && *run.ledger->terms() != *run.spec.privacy) {
@@ -266,13 +286,14 @@ void verify(const LedgerOptions& options) {
 }
 
 void add_run_argument(Command& command, LedgerOptions& options) {
-  command.option("RUN", options.run, "The run directory").required();
+  command.option("RUN", options.run, "The run directory, or a home").required();
 }
 
 }  // namespace
 
 void add_ledger(Command& program) {
-  Command command = program.subcommand("ledger", "Show or verify what a run released and what it cost");
+  Command command =
+      program.subcommand("ledger", "Show or verify what a run, or all runs of a home, released and what it cost");
   command.require_subcommand();
   auto shown = std::make_shared<LedgerOptions>();
   Command show_command = command.subcommand("show", "Releases, spending per client and observer, over time");

@@ -9,10 +9,13 @@
 #include "cli/config_options.h"
 #include "cli/console.h"
 #include "cli/output.h"
+#include "federation/home_terms.h"
 #include "methods/catalogue.h"
 #include "run/execute.h"
 
 #include <nlohmann/json.hpp>
+
+#include <optional>
 
 namespace sotto::cli {
 namespace {
@@ -21,6 +24,7 @@ struct RunOptions {
   run::ConfigSource config;
   OutputOptions output;
   std::string out;
+  std::string home;
   bool resume = false;
   int threads = 0;
 };
@@ -45,18 +49,24 @@ void run(const RunOptions& options) {
        spec.rounds, methods::trained_model_name(spec), threads, threads == 1 ? "" : "s");
   if (done > 0) info("resuming {} after round {}", folder.string(), done);
 
+  std::optional<privacy::Home> home;
+  if (!options.home.empty()) home.emplace(options.home, federation::home_records(setup));
   std::optional<nlohmann::json> summary;
   {
     ConsoleWatcher watcher(setup, done);
-    run::Run rounds(setup,
-                    {.folder = folder, .resume = options.resume, .threads = threads, .client_done = [&](int64_t round) {
-                       watcher.client_done(round);
-                     }});
+    run::Run rounds(setup, {.folder = folder,
+                            .resume = options.resume,
+                            .threads = threads,
+                            .client_done = [&](int64_t round) { watcher.client_done(round); },
+                            .home = home ? &*home : nullptr});
     watcher.follow(rounds.ledger());
     while (const auto record = rounds.next_round()) watcher.round(*record);
     if (rounds.finished()) summary = rounds.finish();
   }
-  if (!summary) throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume", folder.string()));
+  if (!summary) {
+    throw Interrupted(fmt::format("stopped; continue with: sotto run {} --resume{}", folder.string(),
+                                  options.home.empty() ? "" : " --home " + options.home));
+  }
   if (options.output.json) {
     print_json(*summary);
     return;
@@ -71,6 +81,8 @@ void add_run(Command& program) {
   Command command = program.subcommand("run", "Run a federation into a run directory");
   add_config_options(command, options->config);
   command.option("--out", options->out, "The run directory (default: runs/CONFIG-HASH)");
+  command.option("--home", options->home,
+                 "Charge every release to this home as well; its budget.toml holds over all runs");
   command.flag("--resume", options->resume, "Continue an interrupted run to the same final result");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output, "Print summary.json on standard output");

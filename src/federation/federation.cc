@@ -100,8 +100,12 @@ RoundRecord Federation::train(int64_t round) {
     take(reply);
   });
   ledger_.commit();
-  broadcast_ = server_->aggregate(
-      {release_context(setup_, ledger_, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
+  try {
+    broadcast_ = server_->aggregate(
+        {release_context(setup_, ledger_, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
+  } catch (const privacy::BudgetSpent& refusal) {
+    fail_user("the server may not release what it made of round {}: a client refuses, {}", round, refusal.what());
+  }
   ledger_.commit();
   if (record.samples > 0) record.train_loss = loss_sum / static_cast<double>(record.samples);
   for (const auto& [name, values] : measured) record.measures[name] = spread(values).mean;

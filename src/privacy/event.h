@@ -54,6 +54,7 @@ struct Event {
   Neighbours neighbours = {};
   std::string generator = "none";  // secure, replay, none
   std::string parameters = {};     // the mechanism's own, as JSON: groups, grids
+  std::string run = {};            // in a home's ledger: whose release it is; "" in a run's own
 
   bool operator==(const Event&) const = default;
 };

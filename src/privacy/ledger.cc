@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "privacy/home.h"
+#include "privacy/noise/noise_source.h"
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -14,16 +16,19 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 
 namespace sotto::privacy {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 constexpr const char* kInMemory = ":memory:";  // as SQLite calls it
 // ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
+// In the file of a run: the home that pays as well, and what the run is called there.
+constexpr const char* kHomeNote = "home";
 
 constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS releases (
@@ -34,15 +39,15 @@ constexpr const char* kSchema = R"(
     noise REAL NOT NULL, sensitivity REAL NOT NULL, sampling_rate REAL NOT NULL, batches INTEGER NOT NULL, steps INTEGER NOT NULL, slack REAL NOT NULL,
     claimed_by TEXT NOT NULL, claimed_multiplier REAL NOT NULL, claimed_steps INTEGER NOT NULL,
     claimed_epsilon REAL NOT NULL, adjacency TEXT NOT NULL, unit TEXT NOT NULL, generator TEXT NOT NULL,
-    parameters TEXT NOT NULL, time INTEGER NOT NULL, chain TEXT NOT NULL,
-    UNIQUE (round, client, observer, what, attempt));
+    parameters TEXT NOT NULL, run TEXT NOT NULL, time INTEGER NOT NULL, chain TEXT NOT NULL,
+    UNIQUE (run, round, client, observer, what, attempt));
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 )";
 
 constexpr const char* kColumns =
     "round, client, observer, what, mechanism, why_unproven, noise, sensitivity, sampling_rate, batches, steps, slack, "
-    "claimed_by, claimed_multiplier, claimed_steps, claimed_epsilon, adjacency, unit, generator, parameters";
-constexpr int kColumnCount = 20;
+    "claimed_by, claimed_multiplier, claimed_steps, claimed_epsilon, adjacency, unit, generator, parameters, run";
+constexpr int kColumnCount = 21;
 
 // What a row's link in the chain covers.
 std::string link_of(const std::string& previous, const Event& e, int64_t attempt, int64_t time) {
@@ -68,6 +73,7 @@ std::string link_of(const std::string& previous, const Event& e, int64_t attempt
                              settings::word(e.neighbours.unit),
                              e.generator,
                              e.parameters,
+                             e.run,
                              time})
                     .dump());
 }
@@ -129,6 +135,7 @@ struct Ledger::Statement {
     bind(18, settings::word(e.neighbours.unit));
     bind(19, e.generator);
     bind(20, e.parameters);
+    bind(21, e.run);
   }
   // kColumns, in order.
   Event event() const {
@@ -147,7 +154,8 @@ struct Ledger::Statement {
             .claim = {.by = text(12), .multiplier = real(13), .steps = integer(14), .epsilon = real(15)},
             .neighbours = {adjacency_from_text(text(16)), settings::from_word<Unit>(text(17))},
             .generator = text(18),
-            .parameters = text(19)};
+            .parameters = text(19),
+            .run = text(20)};
   }
 
   sqlite3* database;
@@ -186,11 +194,11 @@ void Ledger::open(const std::string& name, Mode mode) {
     if (mode == Mode::kWrite) {
       insert_ = std::make_unique<Statement>(
           database_, fmt::format("INSERT INTO releases ({}, attempt, time, chain) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+                                 "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
                                  kColumns));
       find_ = std::make_unique<Statement>(
           database_, fmt::format("SELECT {}, id, attempt FROM releases WHERE round = ?1 AND client = ?2 AND observer = "
-                                 "?3 AND what = ?4 ORDER BY attempt DESC LIMIT 1",
+                                 "?3 AND what = ?4 AND run = ?5 ORDER BY attempt DESC LIMIT 1",
                                  kColumns));
     }
   } catch (...) {
@@ -228,6 +236,7 @@ void Ledger::load() {
     fail_user("the ledger {} has been tampered with: it holds {} rows where it should hold {}", name_, rows_,
               known_rows.empty() ? "none" : known_rows);
   }
+  durable_end_ = {rows_, head_};
   const std::string terms = meta("terms");
   if (!terms.empty()) {
     terms_ = privacy_terms_from(json::parse(terms));
@@ -235,7 +244,7 @@ void Ledger::load() {
   }
   if (terms_) {
     for (const Event& event : events()) {
-      if (counts(event)) spent_[event.client].add(event);
+      if (counts(event)) note_spent(event);
     }
   }
   execute("COMMIT");
@@ -316,22 +325,48 @@ void Ledger::refuse_unnamed(const Event& event) const {
       fmt::format("'{}' would be released in the clear, which privacy.unproven does not name", event.what));
 }
 
+void Ledger::note_spent(const Event& event) {
+  spent_[event.client].add(event);
+  if (!event.run.empty()) spent_in_run_[event.run][event.client].add(event);
+}
+
+Tally Ledger::spent_elsewhere(const std::string& run, int64_t client) const {
+  Tally elsewhere;
+  for (const auto& [other, spent] : spent_in_run_) {
+    if (other == run) continue;
+    for (const int64_t payer : std::set{client, kEveryone}) {
+      const auto found = spent.find(payer);
+      if (found != spent.end()) elsewhere.add(found->second);
+    }
+  }
+  return elsewhere;
+}
+
+double Ledger::epsilon_of(const Tally& tally) {
+  const auto known = epsilon_.find(tally);
+  if (known != epsilon_.end()) return known->second;
+  const double value = by_claim_ ? tally.claimed(terms_->delta) : tally.proven(terms_->delta);
+  return epsilon_[tally] = value;
+}
+
+double Ledger::epsilon_with(const std::string& run, int64_t client, const Tally& planned) {
+  const std::lock_guard lock(mutex_);
+  SOTTO_INVARIANT(terms_.has_value());
+  Tally after = spent_elsewhere(run, client);
+  after.add(planned);
+  return epsilon_of(after);
+}
+
 void Ledger::afford(const Event& event, int64_t expected) {
   refuse_unnamed(event);
   if (!terms_ || !event.why_unproven.empty() || !is_seen_by(event, settings::word(terms_->observer))) return;
-  const auto epsilon = [&](const Tally& tally) {
-    const auto known = epsilon_.find(tally);
-    if (known != epsilon_.end()) return known->second;
-    const double value = by_claim_ ? tally.claimed(terms_->delta) : tally.proven(terms_->delta);
-    return epsilon_[tally] = value;
-  };
-  Tally planned;
-  planned.add(event, std::max<int64_t>(expected, 1));
   const auto check = [&](Tally after, double budget, int64_t client) {
     after.add(event);
     const double limit = budget * (1 + kTolerance);
-    if (after.within(planned) && epsilon(planned) <= limit) return;
-    const double would_be = epsilon(after);
+    Tally planned = spent_elsewhere(event.run, client);
+    planned.add(event, std::max<int64_t>(expected, 1));
+    if (after.within(planned) && epsilon_of(planned) <= limit) return;
+    const double would_be = epsilon_of(after);
     if (would_be <= limit) return;
     throw BudgetSpent(fmt::format("its budget is ε = {:.4g}, and releasing '{}' would make it {:.4g}{}", budget,
                                   event.what, would_be, client == kEveryone ? " for everyone" : ""));
@@ -363,6 +398,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   find_->bind(2, event.client);
   find_->bind(3, event.observer);
   find_->bind(4, event.what);
+  find_->bind(5, event.run);
   if (find_->next()) {
     const Event known = find_->event();
     const int64_t row = find_->integer(kColumnCount);
@@ -376,6 +412,11 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   }
   find_->reset();
   afford(event, expected);
+  if (home_ != nullptr) {
+    Event charged = event;
+    charged.run = run_in_home_;
+    home_->spend(charged, expected);
+  }
   if (!in_transaction_) {
     execute("BEGIN IMMEDIATE");
     in_transaction_ = true;
@@ -392,7 +433,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   head_ = std::move(chain);
   last_time_ = time;
   ++rows_;
-  if (terms_ && counts(event)) spent_[event.client].add(event);
+  if (terms_ && counts(event)) note_spent(event);
   last_row_ = row;
   return Receipt(row, event.noise_scale, event.sensitivity);
 }
@@ -408,11 +449,13 @@ void Ledger::claim_stream(const Receipt& receipt, const ReleaseContext& context,
 void Ledger::commit() {
   const std::lock_guard lock(mutex_);
   if (!in_transaction_) return;
+  if (home_ != nullptr) home_->commit();
   set_meta("rows", std::to_string(rows_));
   set_meta("head", head_);
   execute("COMMIT");
   in_transaction_ = false;
   durable_row_ = last_row_;
+  durable_end_ = {rows_, head_};
 }
 
 void Ledger::commit_through(int64_t row) {
@@ -421,6 +464,56 @@ void Ledger::commit_through(int64_t row) {
     if (row <= durable_row_) return;
   }
   commit();
+}
+
+std::string Ledger::note(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return meta(name.c_str());
+}
+
+void Ledger::set_note(const std::string& name, const std::string& value) {
+  const std::lock_guard lock(mutex_);
+  set_meta(name.c_str(), value);
+}
+
+void Ledger::check_home(const Home* home) const {
+  const std::string known = note(kHomeNote);
+  const std::lock_guard lock(mutex_);
+  if (known.empty()) {
+    if (home == nullptr || rows_ == 0) return;
+    fail_user(
+        "{} holds releases that no home has paid for, so that {} cannot count them; leave --home out, or run it again "
+        "with another --out",
+        name_, home->folder().string());
+  }
+  const json noted = json::parse(known);
+  const auto folder = noted["folder"].get<std::string>();
+  if (home == nullptr) fail_user("{} is charged to the home {}; add --home {}", name_, folder, folder);
+  if (noted["id"] != home->id()) {
+    fail_user("{} is charged to the home {}, not to {}; use that one", name_, folder, home->folder().string());
+  }
+  const int64_t paid = home->ledger().rows_of(noted["run"].get<std::string>());
+  if (paid < rows_) {
+    fail_user("the home {} knows of {} of the {} releases in {}: its ledger is an older copy; put its own back",
+              home->folder().string(), paid, rows_, name_);
+  }
+}
+
+void Ledger::charge_to(Home& home, const std::string& name) {
+  check_home(&home);
+  const std::lock_guard lock(mutex_);
+  if (meta(kHomeNote).empty()) {
+    const std::string run = fmt::format("{}-{:08x}", name, NoiseSource::secure().bits() >> 32);
+    set_meta(kHomeNote, json{{"id", home.id()}, {"folder", home.folder().string()}, {"run", run}}.dump());
+  }
+  home_ = &home;
+  run_in_home_ = json::parse(meta(kHomeNote))["run"].get<std::string>();
+}
+
+std::string Ledger::run_in_home() const {
+  const std::lock_guard lock(mutex_);
+  const std::string known = meta(kHomeNote);
+  return known.empty() ? "" : json::parse(known)["run"].get<std::string>();
 }
 
 std::vector<Event> Ledger::events() const {
@@ -468,9 +561,22 @@ std::string Ledger::generator() const {
   return query.next() ? query.text(0) : "none";
 }
 
+LedgerEnd Ledger::durable_end() const {
+  const std::lock_guard lock(mutex_);
+  return durable_end_;
+}
+
 int64_t Ledger::rows() const {
   const std::lock_guard lock(mutex_);
   return rows_;
+}
+
+int64_t Ledger::rows_of(const std::string& run) const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_, "SELECT COUNT(*) FROM releases WHERE run = ?1");
+  query.bind(1, run);
+  query.next();
+  return query.integer(0);
 }
 
 std::string Ledger::head() const {

@@ -23,6 +23,8 @@ struct sqlite3;
 
 namespace sotto::privacy {
 
+class Home;
+
 // A release was refused: it would have cost the client more than its budget. Nothing was computed or written.
 class BudgetSpent : public std::runtime_error {
  public:
@@ -34,6 +36,12 @@ enum class HeldTo { kProven, kClaimed };
 constexpr auto choices(HeldTo) {
   return std::to_array<settings::Choice<HeldTo>>({{HeldTo::kProven, "sound"}, {HeldTo::kClaimed, "paper"}});
 }
+
+// How many rows there are, and the link of the last of them.
+struct LedgerEnd {
+  int64_t rows = 0;
+  std::string head;
+};
 
 // Thread-safe. One writing process per file: a second one gets a UserError. Reading beside a writer is fine.
 class Ledger {
@@ -60,6 +68,18 @@ class Ledger {
   // `expected` is how many releases like this one the client will make in the whole run, if known: a hint for speed.
   Receipt spend(const Event& event, int64_t expected = 1);
 
+  // From now on every release is charged to this home too (home.h), before it gets its row here; its row there is
+  // durable first. `name` is for people: it begins what the run is called there. The home must outlive this object.
+  void charge_to(Home& home, const std::string& name);
+  // A run keeps the home it began with. A UserError if this one is another, knows less than the run has released, or
+  // comes after releases without a home; or if the run has a home and this is null.
+  void check_home(const Home* home) const;
+  // What the run is called in its home; "" if it has none.
+  std::string run_in_home() const;
+  // In a home's ledger: what `client` would have spent in the eyes of the declared observer if the run of this name
+  // made these releases and no others.
+  double epsilon_with(const std::string& run, int64_t client, const Tally& planned);
+
   // Notes that the release of `receipt` draws the replayed stream of this name for its round and client. A stream that
   // another release has drawn already is an internal error: two releases would share their noise.
   void claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name);
@@ -80,7 +100,17 @@ class Ledger {
   // secure, replay, or none if nothing was noised.
   std::string generator() const;
 
+  // A fact that the file holds beside its rows, outside the chain; "" if it does not. The names rows, head, terms,
+  // variant and home are the ledger's own.
+  std::string note(const std::string& name) const;
+  void set_note(const std::string& name, const std::string& value);
+
+  // Of the rows that are durable.
+  LedgerEnd durable_end() const;
+
   int64_t rows() const;
+  // In a home's ledger: those of one run.
+  int64_t rows_of(const std::string& run) const;
   // The last link of the chain.
   std::string head() const;
   // The link of one row; rows are numbered from 1. "" if there is no such row.
@@ -97,6 +127,10 @@ class Ledger {
   bool counts(const Event& event) const;
   void refuse_unnamed(const Event& event) const;
   void afford(const Event& event, int64_t expected);
+  void note_spent(const Event& event);
+  // By releases of other runs than this one, everyone's included.
+  Tally spent_elsewhere(const std::string& run, int64_t client) const;
+  double epsilon_of(const Tally& tally);
   std::string meta(const char* key) const;
   void set_meta(const char* key, const std::string& value) const;
 
@@ -111,14 +145,18 @@ class Ledger {
   int64_t durable_row_ = 0;  // all rows up to this one are on disk
   int64_t rows_ = 0;
   std::string head_;
+  LedgerEnd durable_end_;
   int64_t last_time_ = 0;
   std::optional<PrivacyTerms> terms_;
   bool by_claim_ = false;
-  std::map<int64_t, Tally> spent_;   // in the eyes of the declared observer
-  std::map<Tally, double> epsilon_;  // of tallies met so far
+  std::map<int64_t, Tally> spent_;                                // in the eyes of the declared observer
+  std::map<std::string, std::map<int64_t, Tally>> spent_in_run_;  // the same by run, where rows name theirs
+  std::map<Tally, double> epsilon_;                               // of tallies met so far
   // Of the latest round that drew noise: (client, stream) → row.
   std::map<std::pair<int64_t, std::string>, int64_t> streams_;
   int64_t stream_round_ = 0;
+  Home* home_ = nullptr;
+  std::string run_in_home_;
   mutable std::mutex mutex_;
 };
 

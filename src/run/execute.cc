@@ -1,20 +1,39 @@
 #include "run/execute.h"
 
+#include "artifacts/ledger_mark.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/interrupt.h"
+#include "federation/home_terms.h"
 #include "report/partition_file.h"
 #include "report/partition_picture.h"
 #include "run/partition_summary.h"
 
 namespace sotto::run {
+namespace {
+
+// Before anything is written.
+const fs::path& checked_folder(const federation::Setup& setup, const RunOptions& options) {
+  std::string run;
+  if (const fs::path file = artifacts::ledger_file(options.folder); options.resume && fs::exists(file)) {
+    const privacy::Ledger ledger(file, privacy::Ledger::Mode::kRead);
+    ledger.check_home(options.home);
+    run = ledger.run_in_home();
+  }
+  if (options.home != nullptr) federation::require_home_allows(setup, *options.home, run);
+  return options.folder;
+}
+
+}  // namespace
 
 Run::Run(const federation::Setup& setup, const RunOptions& options)
     : setup_(setup),
       folder_(options.folder),
-      directory_(options.folder, setup_.spec(), options.resume),
+      directory_(checked_folder(setup_, options), setup_.spec(), options.resume),
       states_(setup_.spec().federation.state == methods::StateStorage::kDisk
                   ? federation::make_disk_store(directory_.state_folder())
                   : federation::make_memory_store(directory_.state_folder())) {
+  if (options.home != nullptr) directory_.ledger().charge_to(*options.home, setup_.spec().method);
   const bool keeps_uploads = setup_.spec().record.uploads;
   const auto watch = [this, keeps_uploads, done = options.client_done](int64_t round, const federation::Reply& reply) {
     if (keeps_uploads && reply.upload) directory_.upload(round, reply.client, *reply.upload);

@@ -3,6 +3,7 @@
 
 #include "artifacts/run_directory.h"
 #include "federation/setup.h"
+#include "privacy/home.h"
 #include "transport/simulation.h"
 
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@ struct RunOptions {
   bool resume = false;
   int threads = 1;
   std::function<void(int64_t round)> client_done = {};  // a client of this round has answered; may be empty
+  privacy::Home* home = nullptr;                        // that every release is charged to as well; outlives the run
 };
 
 // Rounds are pulled; each is on disk before it is handed out.
@@ -26,6 +28,7 @@ struct RunOptions {
 //   for (Run run(setup, options); const auto record = run.next_round();) …
 class Run {
  public:
+  // What cannot be begun or continued, or charged to its home, is a UserError and leaves nothing behind.
   Run(const federation::Setup& setup, const RunOptions& options);
 
   // The next round, written and, if due, checkpointed. Nothing if all are done, or if the process was interrupted: then

@@ -268,6 +268,41 @@ TEST_F(Privacy, CentralMethodsSayThatTheServerSeesAll) {
   EXPECT_THAT(privacy["observers"][0]["why_unproven"].get<std::string>(), HasSubstr("trusted"));
 }
 
+TEST_F(Privacy, ABudgetAtHomeHoldsOverRuns) {
+  make_folder(folder_ / "owner");
+  write_file_atomically(folder_ / "owner" / "budget.toml", "epsilon = 3.5\ndelta = 1e-3\nadjacency = \"replace\"\n");
+  const std::string run = "run " + local("private.toml") + " --home owner --quiet ";
+  ASSERT_EQ(sotto(run + "--out first").exit_code, 0);
+  const Result second = sotto("run private.toml --home owner --set federation.lr=0.2 --out second");
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("abstains from round 1 on: at its home " + (folder_ / "owner").string()));
+  EXPECT_EQ(summary("second")["privacy"]["ledger_rows"], 0);
+
+  const json shown = json::parse(sotto("ledger show owner --json").out);
+  EXPECT_EQ(shown["rows"], 15);
+  EXPECT_EQ(shown["runs"].size(), 1U);
+  EXPECT_EQ(shown["runs"][0]["rows"], 15);
+  EXPECT_EQ(shown["clients"].size(), 5U);
+  EXPECT_GT(shown["clients"][0]["spent"], 2.9);
+  EXPECT_NEAR(shown["clients"][0]["left"].get<double>(), 3.5 - shown["clients"][0]["spent"].get<double>(), 1e-9);
+  EXPECT_THAT(sotto("ledger show owner").out, HasSubstr("over all runs: ε = 3.5 at δ = 0.001"));
+  EXPECT_THAT(sotto("ledger verify owner").out, HasSubstr("15 rows, chain intact, budgets kept over all runs"));
+
+  expect_user_error(run + "--set seed=2 --out other", "deals them otherwise");
+  expect_user_error(run + "--set privacy.adjacency=zero-out --out other", "promises replace of a record");
+  expect_user_error("run config.toml --home owner --out other", "nothing can be proven");
+  expect_user_error("run first --resume", "add --home " + (folder_ / "owner").string());
+  write_file_atomically(folder_ / "table.csv", read_file(folder_ / "table.csv") + "0.5,0.5,0.5,1\n");
+  expect_user_error(run + "--out other", "are others; use another home");
+  EXPECT_FALSE(fs::exists(folder_ / "other"));
+
+  change_ledger("owner", "UPDATE releases SET noise = noise * 2 WHERE client = 3");
+  expect_user_error("ledger verify owner", "tampered");
+  fs::remove(folder_ / "owner" / "ledger.sqlite");
+  expect_user_error("ledger show owner", "has lost its ledger");
+  expect_user_error("run private.toml --home missing --out other", "is not a home");
+}
+
 TEST_F(Privacy, BadTermsGetOneLineAndExitTwo) {
   local("private.toml");
   expect_user_error("run private.toml --set privacy.epsilon=0", "privacy.epsilon");
