@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
+#include "experiments/private_selection.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,10 @@ struct SweepCommand {
   run::ConfigSource config;
   experiments::SweepOptions table;
   bool quick = false;
+  bool private_selection = false;
+  double trials = 10;
+  std::string trial_law = "logarithmic";
+  double score_noise = 0.01;
   std::string out;
   int jobs = 0;
   OutputOptions output;
@@ -59,6 +64,21 @@ std::string figure_text(const std::optional<double>& figure) {
   return figure ? fmt::format("{:.4f}", *figure) : "–";
 }
 
+// Each ε above is that of one run: what it costs to have looked at all of them stands below.
+std::string describe(const experiments::SelectionCost& cost) {
+  if (!cost.why_none.empty()) {
+    return fmt::format("choosing by this table: no ε covers it, for {}\n", cost.why_none);
+  }
+  const auto text = [](const std::optional<double>& epsilon) {
+    return epsilon ? fmt::format("{:.4g}", *epsilon) : std::string("∞");
+  };
+  return fmt::format(
+      "choosing by this table: all {} runs together cost {} {} at δ = {} against the {}, their scores not counted;\n"
+      "private selection of the best of {} trials on average would cost {}, and what their scores cost\n",
+      cost.runs, privacy::epsilon_name(cost.basis), text(cost.all_epsilon), cost.delta, cost.observer, cost.runs,
+      text(cost.best_epsilon));
+}
+
 std::string describe(const experiments::SweepTable& result) {
   const experiments::CellResult& first = result.cells.front();
   const bool named = !first.row.empty(), compared = !result.against.empty();
@@ -84,11 +104,50 @@ std::string describe(const experiments::SweepTable& result) {
     table.add_row(texts);
     for (const std::string& failure : cell.failures) problems += "failed: " + failure + "\n";
   }
-  return table.to_string() + problems;
+  return table.to_string() + problems + (result.selection ? describe(*result.selection) : "");
+}
+
+std::string describe(const experiments::Selection& selection) {
+  const std::string cost = fmt::format(
+      "ε {:.4g} at δ = {} against the {}, for the choice, its run and its score; {:.4g} trials on average\n",
+      selection.epsilon, selection.delta, selection.observer, selection.mean_trials);
+  if (!selection.best) return "no trial was drawn, nothing is selected\n" + cost;
+  std::string text = selection.best->row.empty() ? "" : fmt::format("row = {}\n", selection.best->row);
+  for (const auto& [key, value] : selection.best->settings.items()) {
+    text += fmt::format("{} = {}\n", key, setting_text(value));
+  }
+  return text + fmt::format("accuracy {:.4f} ± {:.4g} (noise)\n{}run directory {}\n", selection.best->score,
+                            selection.score_noise, cost, selection.best->run.string());
+}
+
+void select(const SweepCommand& command, const Command& given) {
+  for (const char* name : {"--seeds", "--against", "--metric"}) {
+    if (given.has(name)) fail_user("{} means nothing with --private-selection: only the best is shown", name);
+  }
+  const experiments::Selection selection = experiments::select_privately(
+      {.config = command.config,
+       .options = resolve(command, given),
+       .number = settings::from_word<experiments::TrialNumber>(command.trial_law),
+       .mean_trials = command.trials,
+       .score_noise = command.score_noise,
+       .folder = command.out.empty() ? run::default_group_folder(command.config, "selection") : fs::path(command.out),
+       .threads = resolve_threads(command.jobs)});
+  if (command.output.json) {
+    print_json(experiments::to_json(selection));
+  } else {
+    print_text(describe(selection));
+  }
 }
 
 void sweep(const SweepCommand& command, const Command& given) {
   catch_interrupts();
+  if (command.private_selection) {
+    select(command, given);
+    return;
+  }
+  for (const char* name : {"--trials", "--trial-law", "--score-noise"}) {
+    if (given.has(name)) fail_user("{} is for --private-selection", name);
+  }
   const std::string what = command.quick ? "quick" : "sweep";
   const experiments::SweepTable table = experiments::run_sweep(
       {.config = command.config,
@@ -117,7 +176,15 @@ void add_sweep(Command& program) {
                  "The row, or KEY=VALUE[,…] of the setting, that the others are tested against");
   command.option("--metric", options->table.metric, "Which value of summary.json to compare, or rounds_to:ACCURACY");
   command.flag("--quick", options->quick, "A first look: what [sweep] calls quick, two seeds");
-  command.option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep)");
+  command.flag("--private-selection", options->private_selection,
+               "Run a secret number of cells drawn at random and show only the best, by a noisy score");
+  command.option("--trials", options->trials, "How many on average").shows_default();
+  command.option("--trial-law", options->trial_law, "How their number is drawn")
+      .one_of(settings::words<experiments::TrialNumber>())
+      .shows_default();
+  command.option("--score-noise", options->score_noise, "Standard deviation of the noise on the accuracy")
+      .shows_default();
+  command.option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep, or -selection)");
   command.option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)").range(0, 1024);
   add_output_options(command, options->output, "Print the table as JSON");
   add_example(command,

@@ -150,6 +150,7 @@ SweepTable run_sweep(const SweepRequest& request) {
   table.quick = request.quick;
   table.cells = collect(options.metric, cells, jobs);
   table.first_failure = first_failure(jobs);
+  table.selection = selection_cost(jobs);
   add_statistics(table.cells, compared_with);
   make_folder(request.folder);
   write_file_atomically(request.folder / "sweep.json", to_json(table).dump(2) + "\n");
@@ -163,6 +164,7 @@ json to_json(const SweepTable& table) {
           {"test", "Mann–Whitney U, two-sided, exact up to 60 values; the seed is the unit"},
           {"against", table.against.empty() ? json(nullptr) : json(table.against)},
           {"quick", table.quick},
+          {"selection", table.selection ? to_json(*table.selection) : json(nullptr)},
           {"cells", cells}};
 }
 

@@ -1,6 +1,7 @@
 // A sweep: every cell of a grid of settings, run with several seeds, and how the cells compare.
 #pragma once
 
+#include "experiments/selection_cost.h"
 #include "experiments/sweep_options.h"
 #include "privacy/basis.h"
 #include "run/config_source.h"
@@ -46,7 +47,8 @@ struct SweepTable {
   std::string against;  // as it was asked for; "" = nothing is compared
   bool quick = false;
   std::vector<CellResult> cells;
-  std::string first_failure;  // in the order in which runs were planned; "" = none failed
+  std::optional<SelectionCost> selection;  // nothing: no run of it is private, or there is only one
+  std::string first_failure;               // in the order in which runs were planned; "" = none failed
 };
 
 // Runs what is not finished yet in the folder, and writes sweep.json there. A run that fails is part of the table;

@@ -29,6 +29,11 @@ class Tally {
   double claimed(double delta) const;
   double proven(double delta) const;
   bool empty() const { return proven_.empty() && why_.empty(); }
+  // What proven() composes, for other bounds on the same releases: nothing can be proven where reasons are given.
+  const std::vector<Steps>& steps() const { return proven_; }
+  bool renyi_only() const { return renyi_only_; }
+  double slack() const { return slack_; }
+  const std::vector<std::string>& why_unproven() const { return why_; }
   // Whether it holds nothing that `other` does not hold at least as often.
   bool within(const Tally& other) const;
 

@@ -303,6 +303,45 @@ TEST_F(Privacy, ABudgetAtHomeHoldsOverRuns) {
   expect_user_error("run private.toml --home missing --out other", "is not a home");
 }
 
+TEST_F(Privacy, ASweepSaysWhatItsChoiceCosts) {
+  const Result result = sotto("sweep " + local("private.toml") + " --grid federation.lr=0.1,0.2 --seeds 2 --out swept");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("choosing by this table: all 4 runs together cost simulated ε "));
+  const json table = json::parse(read_file(folder_ / "swept" / "sweep.json"));
+  const json& selection = table["selection"];
+  const double one = table["cells"][0]["proven_epsilon"];
+  EXPECT_EQ(selection["runs"], 4);
+  EXPECT_EQ(selection["observer"], "server");
+  EXPECT_GT(selection["all_epsilon"], 1.5 * one);
+  EXPECT_GT(selection["best_epsilon"], one);
+  EXPECT_LT(selection["best_epsilon"], selection["all_epsilon"]);
+  ASSERT_EQ(sotto("sweep config.toml --set rounds=1 --seeds 2 --out clear --quiet").exit_code, 0);
+  EXPECT_EQ(json::parse(read_file(folder_ / "clear" / "sweep.json"))["selection"], nullptr);
+}
+
+TEST_F(Privacy, PrivateSelectionShowsTheBestAlone) {
+  const std::string sweep = "sweep " + local("secure.toml", "noise = \"secure\"\n") +
+                            " --private-selection --grid federation.lr=0.05,0.2 --trials 3 --score-noise 0.2 ";
+  const Result result = sotto(sweep + "--out chosen --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json chosen = json::parse(result.out);
+  EXPECT_EQ(chosen, json::parse(read_file(folder_ / "chosen" / "selection.json")));
+  EXPECT_GT(chosen["epsilon"], 3.0) << "more than one run's";
+  EXPECT_TRUE(chosen["best"]["settings"].contains("federation.lr"));
+  EXPECT_TRUE(fs::exists(folder_ / "chosen" / "best" / "summary.json"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "chosen"), fs::directory_iterator()), 2);
+  EXPECT_EQ(sotto("ledger verify chosen/best").exit_code, 0);
+
+  expect_user_error(sweep + "--out chosen", "exists already");
+  expect_user_error(sweep + "--out other --seeds 3", "--seeds means nothing");
+  expect_user_error("sweep secure.toml --private-selection --out other --trials 1", "mean number of trials");
+  expect_user_error("sweep secure.toml --private-selection --out other --score-noise 0", "--score-noise");
+  expect_user_error(sweep + "--out other --set privacy.noise=replay", "privacy.noise = \"secure\"");
+  expect_user_error("sweep config.toml --private-selection --out other", "state [privacy]");
+  expect_user_error("sweep config.toml --trials 3 --out other", "is for --private-selection");
+  EXPECT_FALSE(fs::exists(folder_ / "other"));
+}
+
 TEST_F(Privacy, BadTermsGetOneLineAndExitTwo) {
   local("private.toml");
   expect_user_error("run private.toml --set privacy.epsilon=0", "privacy.epsilon");

@@ -18,6 +18,7 @@ TEST(SweepTable, SaysNullWhereThereIsNothing) {
     "test": "Mann–Whitney U, two-sided, exact up to 60 values; the seed is the unit",
     "against": null,
     "quick": false,
+    "selection": null,
     "cells": [{
       "row": "", "settings": {}, "claimed_epsilon": null, "proven_epsilon": 0.0, "basis": "proven", "seeds": [],
       "values": [], "runs": [], "failures": [], "mean": null, "std": null, "p_value": null, "against": null

@@ -99,6 +99,15 @@ double converted(double divergence, double order, double delta) {
   return std::max(0.0, epsilon + 1e-12 * std::abs(epsilon));
 }
 
+// Of divergences at orders().
+double least_epsilon(const std::vector<double>& divergences, double delta) {
+  double least = kInfinity;
+  for (size_t i = 0; i < divergences.size(); ++i) {
+    least = std::min(least, converted(divergences[i], orders()[i], delta));
+  }
+  return least;
+}
+
 // The least ε that leaves room for a total variation τ on both sides: (1 + e^ε)τ of δ.
 template <typename F>
 double with_distance(double tau, double delta, const F& epsilon_at) {
@@ -178,46 +187,37 @@ double selection_epsilon(std::span<const TrialCost> trials, const TrialLaw& law,
   const double addition = law.is_poisson() ? 0 : least_addition(worst, law);
   std::vector<double> divergences;
   for (const double order : orders()) divergences.push_back(divergence_of(worst, law, addition, order));
-  return with_distance(TrialLaw::kDrawDistance + law.mean() * worst.slack(), delta, [&](double left) {
-    double least = kInfinity;
-    for (size_t i = 0; i < divergences.size(); ++i) {
-      least = std::min(least, converted(divergences[i], orders()[i], left));
-    }
-    return least;
-  });
+  return with_distance(TrialLaw::kDrawDistance + law.mean() * worst.slack(), delta,
+                       [&](double left) { return least_epsilon(divergences, left); });
 }
 
-double all_runs_epsilon(std::span<const std::vector<TrialCost>> runs, double delta) {
+double all_runs_epsilon(std::span<const ShownRuns> runs, double delta) {
   require_valid_delta(delta);
   std::vector<Steps> all;
   std::vector<Worst> worst;
-  bool by_losses = true;
+  bool by_losses = true, silent = true;
   double slack = 0;
-  for (const std::vector<TrialCost>& alternatives : runs) {
-    worst.emplace_back(alternatives);
-    slack += worst.back().slack();
-    by_losses =
-        by_losses && alternatives.size() <= 1 &&
-        std::none_of(alternatives.begin(), alternatives.end(), [](const auto& cost) { return cost.renyi_only; });
-    for (const TrialCost& cost : alternatives) all.insert(all.end(), cost.steps.begin(), cost.steps.end());
+  for (const ShownRuns& run : runs) {
+    const Worst& each = worst.emplace_back(run.alternatives);
+    slack += static_cast<double>(run.times) * each.slack();
+    silent = silent && each.silent();
+    by_losses = by_losses && run.alternatives.size() <= 1;
+    for (const TrialCost& cost : run.alternatives) {
+      by_losses = by_losses && !cost.renyi_only;
+      for (const Steps& entry : cost.steps) all.push_back({entry.step, entry.count * run.times});
+    }
   }
-  if (std::all_of(worst.begin(), worst.end(), [](const Worst& run) { return run.silent(); })) return 0;
+  if (silent) return 0;
   if (by_losses) {
     return with_distance(slack, delta, [&](double left) { return proven_epsilon(all, left); });
   }
   std::vector<double> divergences;
   for (const double order : orders()) {
     double sum = 0;
-    for (const Worst& run : worst) sum += run.divergence(order);
+    for (size_t i = 0; i < worst.size(); ++i) sum += static_cast<double>(runs[i].times) * worst[i].divergence(order);
     divergences.push_back(sum * kRoundUp);
   }
-  return with_distance(slack, delta, [&](double left) {
-    double least = kInfinity;
-    for (size_t i = 0; i < divergences.size(); ++i) {
-      least = std::min(least, converted(divergences[i], orders()[i], left));
-    }
-    return least;
-  });
+  return with_distance(slack, delta, [&](double left) { return least_epsilon(divergences, left); });
 }
 
 }  // namespace sotto::privacy

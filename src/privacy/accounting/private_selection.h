@@ -68,8 +68,14 @@ double selection_divergence(std::span<const TrialCost> trials, const TrialLaw& l
 // ε at `delta` of showing the best, rounded up; ∞ if there is none, 0 if trials release nothing.
 double selection_epsilon(std::span<const TrialCost> trials, const TrialLaw& law, double delta);
 
-// ε at `delta` of showing everything: one release of each of `runs`, of which a record's share is one of the run's
-// alternatives. Certified by losses where every run has one alternative, by Rényi divergences otherwise.
-double all_runs_epsilon(std::span<const std::vector<TrialCost>> runs, double delta);
+// Runs that are all shown. Which of the alternatives a run costs a record is not known, and may be another every time.
+struct ShownRuns {
+  std::vector<TrialCost> alternatives;
+  int64_t times = 1;
+};
+
+// ε at `delta` of showing everything. Certified by losses where every run has one alternative, by Rényi divergences
+// otherwise.
+double all_runs_epsilon(std::span<const ShownRuns> runs, double delta);
 
 }  // namespace sotto::privacy

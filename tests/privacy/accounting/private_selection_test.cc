@@ -187,7 +187,7 @@ TEST(PrivateSelection, FewTrialsAreNotFree) {
 TEST(PrivateSelection, CostsFarLessThanShowingEverything) {
   const TrialCost trial = {.steps = {{Step::gaussian(20), 10}}};
   const double one = proven_epsilon(trial.steps, 1e-6);
-  const double everything = all_runs_epsilon(std::vector<std::vector<TrialCost>>(200, {trial}), 1e-6);
+  const double everything = all_runs_epsilon(std::vector<ShownRuns>{{{trial}, 200}}, 1e-6);
   const double best = selection_epsilon(std::vector<TrialCost>{trial}, TrialLaw::logarithmic(200), 1e-6);
   EXPECT_GT(best, one);
   EXPECT_LT(best, 4 * one);
@@ -241,13 +241,13 @@ TEST(PrivateSelection, NothingReleasedCostsNothing) {
 TEST(AllRuns, AreTheCompositionOfEach) {
   const TrialCost one = {.steps = {{Step::gaussian(20), 3}}}, other = {.steps = {{Step::gaussian(10), 1}}};
   const std::vector<Steps> both = {{Step::gaussian(20), 3}, {Step::gaussian(10), 1}};
-  EXPECT_EQ(all_runs_epsilon(std::vector<std::vector<TrialCost>>{{one}, {other}}, 1e-5), proven_epsilon(both, 1e-5));
+  EXPECT_EQ(all_runs_epsilon(std::vector<ShownRuns>{{{one}}, {{other}}}, 1e-5), proven_epsilon(both, 1e-5));
 }
 
 // A record may be held by a client that spends little in one run and by one that spends much in the next.
 TEST(AllRuns, CoverEveryAlternative) {
   const TrialCost one = {.steps = {{Step::gaussian(20), 3}}}, other = {.steps = {{Step::gaussian(10), 1}}};
-  const double mixed = all_runs_epsilon(std::vector<std::vector<TrialCost>>{{one, other}, {one, other}}, 1e-5);
+  const double mixed = all_runs_epsilon(std::vector<ShownRuns>{{{one, other}, 2}}, 1e-5);
   const std::vector<Steps> worst = {{Step::gaussian(10), 2}}, least = {{Step::gaussian(20), 6}};
   EXPECT_GE(mixed, proven_epsilon(worst, 1e-5));
   EXPECT_GE(mixed, proven_epsilon(least, 1e-5));
