@@ -79,17 +79,13 @@ size_t chosen_on(size_t trials) {
   return std::max<size_t>(1, trials / 4);
 }
 
-struct Limits {
-  double false_positive = 1, false_negative = 1;
-};
-
-Limits limits(const Trials::Rates& rates, double alpha) {
+ErrorRates limits(const Trials::Rates& rates, double alpha) {
   return {upper_limit(rates.false_positives, rates.negatives, alpha),
           upper_limit(rates.false_negatives, rates.positives, alpha)};
 }
 
 // Negative where even chance does better: thresholds are compared by it.
-double epsilon_of(const Limits& limits, double delta) {
+double epsilon_of(const ErrorRates& limits, double delta) {
   const auto one_way = [&](double p, double q) {
     return p < 1 - delta ? std::log((1 - p - delta) / q) : -std::numeric_limits<double>::infinity();
   };
@@ -97,7 +93,7 @@ double epsilon_of(const Limits& limits, double delta) {
                   one_way(limits.false_positive, limits.false_negative));
 }
 
-double mu_of(const Limits& limits) {
+double mu_of(const ErrorRates& limits) {
   if (limits.false_positive >= 1 || limits.false_negative >= 1) return -std::numeric_limits<double>::infinity();
   return -normal_quantile(limits.false_positive) - normal_quantile(limits.false_negative);
 }
@@ -147,7 +143,7 @@ Bounds lower_bounds(const Sample& sample, double delta, double alpha) {
   Trials::Test for_epsilon, for_mu;
   double best_epsilon = -std::numeric_limits<double>::infinity(), best_mu = best_epsilon;
   for (const Trials::Test& test : first.tests()) {
-    const Limits found = limits(first.rates(test), share * kChoosing);
+    const ErrorRates found = limits(first.rates(test), share * kChoosing);
     if (const double epsilon = epsilon_of(found, delta); epsilon > best_epsilon) {
       best_epsilon = epsilon;
       for_epsilon = test;
@@ -159,7 +155,8 @@ Bounds lower_bounds(const Sample& sample, double delta, double alpha) {
   }
   Bounds bounds;
   bounds.epsilon = std::max(0.0, epsilon_of(limits(second.rates(for_epsilon), share), delta));
-  bounds.mu = std::max(0.0, mu_of(limits(second.rates(for_mu), share)));
+  bounds.limits = limits(second.rates(for_mu), share);
+  bounds.mu = std::max(0.0, mu_of(bounds.limits));
   bounds.trials = static_cast<int64_t>(without.size() + with.size());
   fit(Trials(without, with), bounds);
   return bounds;

@@ -25,9 +25,15 @@ struct Sample {
   std::vector<double> with;
 };
 
+struct ErrorRates {
+  double false_positive = 1;  // "with" is said although the canary is not there
+  double false_negative = 1;
+};
+
 struct Bounds {
   double epsilon = 0;
   double mu = 0;
+  ErrorRates limits = {};  // on the rates of the test that gave `mu`
   // The Gaussian curve nearest to the measured one, and by how much the latter's μ varies along it: an estimate, not a
   // bound. Absent where the worlds do not overlap.
   std::optional<double> fitted_mu = {};
@@ -38,7 +44,7 @@ struct Bounds {
   double epsilon_by_curve(double delta) const;
 };
 
-// `epsilon` and `mu` hold together with probability 1 - alpha.
+// `epsilon`, `mu` and `limits` hold together with probability 1 - alpha.
 Bounds lower_bounds(const Sample& sample, double delta, double alpha);
 
 }  // namespace sotto::audit

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "audit/two_worlds.h"
+#include "privacy/accounting/step.h"
 #include "privacy/guarantee.h"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace sotto::audit {
 
@@ -20,6 +22,8 @@ struct Case {
   double claimed = 0;     // ε of what one trial releases, as its author counts
   double proven = 0;      // as the ledger counts
   bool gaussian = false;  // a Gaussian release without sampling: the curve test speaks of it
+  // Gaussian steps, some of them sampled or allocated: what the curve test of their kind speaks of. Empty elsewhere.
+  std::vector<privacy::Steps> family = {};
   MakeDraw make_draw = {};
 };
 
@@ -30,13 +34,23 @@ enum class Verdict {
 };
 std::string to_text(Verdict verdict);
 
+// What a lower bound rests on.
+enum class Ground {
+  kCounting,  // nothing
+  kCurve,     // that the release is Gaussian
+  kFamily,    // that it is made of Gaussian steps, sampled as the ledger says
+};
+std::string to_text(Ground ground);
+
 struct Outcome {
   Case audited;
   Finding finding;
+  double by_family = 0;
   double seconds = 0;
 
-  // The larger of the bounds that apply.
+  // The larger of the bounds that apply, and which that is.
   double epsilon() const;
+  Ground ground() const;
   Verdict verdict() const;
   nlohmann::json to_json() const;
 };

@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "privacy/accounting/gaussian.h"
+#include "privacy/calibration.h"
 #include "privacy/channel.h"
+#include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -181,6 +183,96 @@ Case discrete_gaussian(double epsilon, double delta) {
   return case_of("discrete-gaussian", "class counts; one record is there or not", channel, delta, bounded);
 }
 
+// ---- steps with secret batches, all of which the observer sees ----
+
+constexpr privacy::Neighbours kZeroOut{.adjacency = Adjacency::kZeroOut};
+constexpr int64_t kSampledDimensions = 2;
+
+// Clipped sums of batches: the first record's vector is along the diagonal and longer than the bound, or zero; all
+// others are zero.
+Bounded batch_sum(World world, const at::Tensor& positions) {
+  at::Tensor rows = at::zeros({std::max<int64_t>(positions.size(0), 1), kSampledDimensions});
+  if (world == World::kWith && positions.eq(0).any().item<bool>()) rows[0].fill_(100);
+  NamedTensors values;
+  values.push_back({"vector", rows});
+  return privacy::clip_each(Contribution(std::move(values)), {{"vector", 1, kClip}}, 1, kZeroOut.adjacency);
+}
+
+// ln of how much likelier what was seen is with the record than without it; `seen` are sums along its direction, in
+// units of the bound. The most powerful test there is.
+double log_likelihood_ratio(const privacy::DescentPlan& plan, const std::vector<double>& seen) {
+  const double z = plan.noise_multiplier;
+  const auto ratio = [&](double x) { return std::exp((x - 0.5) / (z * z)); };
+  double sum = 0;
+  if (plan.sampling == privacy::Sampling::kPoisson) {
+    for (const double x : seen) sum += std::log1p(plan.rate * (ratio(x) - 1));
+    return sum;
+  }
+  const size_t batches = seen.size() / static_cast<size_t>(plan.epochs);
+  for (size_t begin = 0; begin < seen.size(); begin += batches) {
+    double mean = 0;
+    for (size_t i = begin; i < begin + batches; ++i) mean += ratio(seen[i]) / static_cast<double>(batches);
+    sum += std::log(mean);
+  }
+  return sum;
+}
+
+Case steps_case(std::string name, std::string what, privacy::DescentPlan plan, double epsilon, double delta) {
+  plan.records = kRecords;
+  plan.neighbours = kZeroOut;
+  plan.noise_multiplier =
+      privacy::noise_multiplier_for(epsilon, delta, plan.touches(), plan.rate, kZeroOut.adjacency, plan.allocation());
+  const auto mechanism = privacy::GroupwiseGaussian::calibrated(
+      plan.noise_multiplier, batch_sum(World::kWith, at::zeros({1}, at::kLong)).groups());
+  const privacy::NoisySteps steps(plan, mechanism);
+  const privacy::Channel channel = steps.channel(kWhat, privacy::Observer::kServer);
+  const privacy::Event& terms = channel.terms();
+  privacy::Tally tally;
+  tally.add(terms);
+  Case result{.name = std::move(name),
+              .what = std::move(what),
+              .delta = delta,
+              .claimed = tally.claimed(delta),
+              .proven = tally.proven(delta)};
+  privacy::Step step =
+      privacy::Step::gaussian(terms.noise_scale / terms.sensitivity, terms.sampling_rate, terms.neighbours.adjacency);
+  step.batches = terms.batches;
+  result.family = {{step, terms.steps}};
+  result.make_draw = [=]() -> Draw {
+    auto ledger = std::make_shared<privacy::Ledger>();
+    const at::Tensor indices = at::arange(kRecords);
+    return [=](World world, uint64_t seed) {
+      std::vector<double> seen;
+      const auto see = [&](const NamedTensors& noisy) {
+        const double sum = noisy.front().value.sum().item<double>();
+        seen.push_back(sum / std::sqrt(static_cast<double>(kSampledDimensions)) / kClip);
+      };
+      steps.run(
+          channel, indices, {.ledger = *ledger, .seed = seed},
+          [&](const at::Tensor& positions) { return batch_sum(world, positions); }, see, [] { return NamedTensors(); });
+      NamedTensors ratio;
+      ratio.push_back({"log likelihood ratio", at::full({1}, log_likelihood_ratio(plan, seen), at::kDouble)});
+      return ratio;
+    };
+  };
+  return result;
+}
+
+Case poisson_steps(double epsilon, double delta) {
+  privacy::DescentPlan plan;
+  plan.epochs = 2;
+  plan.sampling = privacy::Sampling::kPoisson;
+  plan.rate = 0.25;
+  return steps_case("poisson-steps", "sums of Poisson batches; one record is Cv or blank", plan, epsilon, delta);
+}
+
+Case allocated_steps(double epsilon, double delta) {
+  privacy::DescentPlan plan;
+  plan.batch = kRecords / 4;
+  plan.epochs = 2;
+  return steps_case("allocated-steps", "sums of batches that records draw; one is Cv or blank", plan, epsilon, delta);
+}
+
 }  // namespace
 
 const std::vector<MechanismAudit>& mechanism_audits() {
@@ -192,6 +284,8 @@ const std::vector<MechanismAudit>& mechanism_audits() {
       {"laplace-top-k", laplace_top_k},
       {"gumbel-top-k", gumbel_top_k},
       {"discrete-gaussian", discrete_gaussian},
+      {"poisson-steps", poisson_steps},
+      {"allocated-steps", allocated_steps},
   };
   return audits;
 }

@@ -34,6 +34,14 @@ const std::string kShortPrompt = "length = 2\nclip = 0.01\n";
 // Enough of it for one record to turn an encoder.
 const std::string kLongTraining = "[federation]\nbatch = 24\nlocal_epochs = 20\nlr = 0.2\n";
 
+// Two secret batches an epoch, and four.
+const std::string kHalf = "[federation]\nbatch = 12\nlr = 0.2\n";
+const std::string kPoisson = "batches = \"poisson\"\n" + kHalf;
+const std::string kAllocated = "[federation]\nbatch = 6\nlocal_epochs = 2\nlr = 0.2\n";
+
+// A bound that all updates exceed: what counts is where they point.
+const std::string kSmallUpdate = "clip = 0.001\n";
+
 data::Records blobs(int64_t count, uint64_t seed) {
   RandomStream stream(seed, "audit-blobs");
   data::Records records;
@@ -79,6 +87,21 @@ class Rows {
             }};
   }
 
+  // The sound variant where a client's other records are of no account.
+  MethodAudit alone(const std::string& method, Others others, const std::string& options,
+                    const std::string& adjacency) const {
+    return {.method = method, .variant = "sound", .flaw = "", .make = [=, epsilon = epsilon_] {
+              return release_case(audit_federation(sections(method, "sound", epsilon, options, adjacency)),
+                                  {.others = others});
+            }};
+  }
+
+  // With secret batches: who else is in them would hide the canary as noise does.
+  MethodAudit secret_batches(const std::string& method, const std::string& options,
+                             const std::string& adjacency) const {
+    return alone(method, Others::kBlank, options, adjacency);
+  }
+
  private:
   double epsilon_;
 };
@@ -93,14 +116,18 @@ std::vector<MethodAudit> listed(const Rows& row) {
       row("ldp-fedavg", "sound", "", kTight),
       noted("zero-out", row("ldp-fedavg", "sound", "", kTight, "zero-out")),
       noted("add-remove", row("ldp-fedavg", "sound", "", kTight, "add-remove")),
-      noted("zero-out, Poisson batches",
-            row("ldp-fedavg", "sound", "", kTight + "batches = \"poisson\"\n[federation]\nbatch = 12\n", "zero-out")),
-      noted("add-remove", row("nbafl", "sound", "", "", "add-remove")),
+      noted("zero-out, Poisson batches", row.secret_batches("ldp-fedavg", kTight + kPoisson, "zero-out")),
+      noted("add-remove, Poisson batches", row.secret_batches("ldp-fedavg", kTight + kPoisson, "add-remove")),
+      noted("zero-out, allocated batches", row.secret_batches("ldp-fedavg", kTight + kAllocated, "zero-out")),
+      noted("add-remove, allocated batches", row.secret_batches("ldp-fedavg", kTight + kAllocated, "add-remove")),
+      row.secret_batches("rpdp-fl-style", kTight + kHalf, "replace"),
+      noted("zero-out", row.secret_batches("rpdp-fl-style", kTight + kHalf, "zero-out")),
+      noted("add-remove", row.alone("nbafl", Others::kZero, kSmallUpdate, "add-remove")),
       row("dp-fedavg", "sound", ""),
       row("pac-dp", "sound", "", kTightCurve),
       row("pac-dp", "paper", "sensitivity C/B although a record is replaced", kTightCurve),
       row("fixed", "paper", "sensitivity C/B although a record is replaced", kTight),
-      row("nbafl", "sound", ""),
+      row.alone("nbafl", Others::kZero, kSmallUpdate, "replace"),
       row("nbafl", "paper", "sensitivity 2C/m although one record turns the update round", "clip = 0.05\n"),
       row("ladp-fl", "sound", "", kTight),
       noted("each layer bounded", row("ladp-fl", "sound", "", kTight + "clipping = \"layers\"\n")),

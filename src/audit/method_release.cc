@@ -38,7 +38,11 @@ data::Records floating_copy(const data::Records& original, const at::Tensor& row
 class Worlds {
  public:
   Worlds(std::shared_ptr<const federation::Setup> setup, const ReleaseOptions& options, Canary canary, bool blanks)
-      : setup_(std::move(setup)), client_(options.client), canary_(std::move(canary)), blanks_(blanks) {
+      : setup_(std::move(setup)),
+        client_(options.client),
+        canary_(std::move(canary)),
+        blanks_(blanks),
+        others_(options.others) {
     const bool whole_client = setup_->spec().privacy && setup_->spec().privacy->unit == privacy::Unit::kClient;
     for (const World world : {World::kWithout, World::kWith}) make(world, whole_client);
     broadcast_ =
@@ -78,7 +82,7 @@ class Worlds {
       const int64_t row = rows[i].item<int64_t>();
       const bool edited = whole_client || i == 0;
       const Record before{train.x[row].clone(), train.y[row].item<int64_t>()};
-      std::optional<Record> after = edited ? edit(before) : before;
+      std::optional<Record> after = edited ? edit(before) : other(before);
       if (!after && whole_client) records.takes_part = false;
       if (!after && blanks_) after = blank(before);
       if (!after) continue;
@@ -89,10 +93,23 @@ class Worlds {
     if (records.takes_part) records.shard.train = at::tensor(kept, at::kLong);
   }
 
+  Record other(const Record& record) const {
+    switch (others_) {
+      case Others::kAsTheyAre:
+        break;
+      case Others::kBlank:
+        return blank(record);
+      case Others::kZero:
+        return {at::zeros_like(record.x), record.label};
+    }
+    return record;
+  }
+
   std::shared_ptr<const federation::Setup> setup_;
   int64_t client_;
   Canary canary_;
   bool blanks_;
+  Others others_;
   Records records_[2];
   methods::Broadcast broadcast_;
 };
@@ -181,6 +198,16 @@ Draw draw_of(const std::shared_ptr<Kind>& draw) {
   return [draw](World world, uint64_t seed) { return (*draw)(world, seed); };
 }
 
+// What a release is made of, if that is Gaussian steps.
+std::optional<privacy::Steps> gaussian_steps(const privacy::Event& event) {
+  const bool known = event.mechanism == privacy::kGaussianMechanism && event.why_unproven.empty();
+  if (!known || !(event.noise_scale > 0 && event.sensitivity > 0)) return std::nullopt;
+  privacy::Step step =
+      privacy::Step::gaussian(event.noise_scale / event.sensitivity, event.sampling_rate, event.neighbours.adjacency);
+  step.batches = event.batches;
+  return privacy::Steps{step, event.steps};
+}
+
 template <typename Kind>
 class CaseMaker {
  public:
@@ -200,23 +227,28 @@ class CaseMaker {
         .name = setup_->spec().method, .variant = settings::word(setup_->spec().variant), .what = worlds->canary()};
     result.observer = observer_;
     result.delta = setup_->spec().privacy ? setup_->spec().privacy->delta : kDefaultDelta;
-    result.gaussian = true;
+    bool gaussian = true, amplified = false;
     std::string what;
     for (const World world : {World::kWithout, World::kWith}) {
       privacy::Tally tally;
+      result.family.clear();
       for (const privacy::Event& event : draw->ledger(world).events()) {
         const bool concerns = event.client == options_.client || event.client == privacy::kEveryone;
         if (!concerns || !privacy::is_seen_by(event, observer_)) continue;
         tally.add(event);
         what = event.what;
-        result.gaussian = result.gaussian && event.mechanism == privacy::kGaussianMechanism &&
-                          event.sampling_rate == 1 && event.batches == 1 && event.why_unproven.empty();
+        const auto steps = gaussian_steps(event);
+        gaussian = gaussian && steps;
+        amplified = amplified || (steps && steps->step.amplified());
+        if (steps) result.family.push_back(*steps);
       }
       if (tally.empty()) continue;
       result.claimed = std::max(result.claimed, tally.claimed(result.delta));
       result.proven = std::max(result.proven, tally.proven(result.delta));
     }
     if (what.empty()) fail_user("method.name: '{}' releases nothing that could be audited", setup_->spec().method);
+    result.gaussian = gaussian && !amplified;
+    if (!gaussian || !amplified) result.family.clear();
     result.what = fmt::format("{}; {}", what, worlds->canary());
     result.make_draw = [worlds]() -> Draw { return draw_of(std::make_shared<Kind>(worlds)); };
     return result;

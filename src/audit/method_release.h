@@ -15,10 +15,18 @@
 
 namespace sotto::audit {
 
+// What the client's other records are, in both worlds.
+enum class Others {
+  kAsTheyAre,
+  kBlank,  // no gradient where each record is bounded by itself: chance decides about the canary's alone
+  kZero    // next to none elsewhere, so that the canary decides where an update goes
+};
+
 struct ReleaseOptions {
   int64_t client = 0;
-  std::optional<std::string> canary = {};            // by name; otherwise the pair that the pilots tell apart best
-  int64_t pilots = 4;                                // per candidate
+  std::optional<std::string> canary = {};  // by name; otherwise the pair that the pilots tell apart best
+  int64_t pilots = 4;                      // per candidate
+  Others others = Others::kAsTheyAre;
   std::optional<methods::Broadcast> broadcast = {};  // otherwise the first of the run
 };
 

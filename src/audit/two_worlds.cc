@@ -275,12 +275,14 @@ Finding tell_apart(const MakeDraw& make_draw, const TrialOptions& options) {
     const Bounds bounds = lower_bounds(samples[s], options.delta, share);
     const double strength = std::max(bounds.epsilon, bounds.epsilon_by_curve(options.delta));
     const double epsilon = std::max(best.bounds.epsilon, bounds.epsilon), mu = std::max(best.bounds.mu, bounds.mu);
+    const ErrorRates limits = bounds.mu >= best.bounds.mu ? bounds.limits : best.bounds.limits;
     if (!strongest || strength > *strongest) {
       strongest = strength;
       best = {bounds, statistics[s].name};
     }
     best.bounds.epsilon = epsilon;
     best.bounds.mu = mu;
+    best.bounds.limits = limits;
   }
   return best;
 }

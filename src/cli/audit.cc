@@ -67,16 +67,17 @@ std::string describe(const json& rows) {
 }
 
 std::string describe_everything(const json& rows) {
-  Table mechanisms({"mechanism", "differs in", "proven ε", "audited ε ≥", ""});
-  Table methods({"method", "variant", "claimed ε", "proven ε", "audited ε ≥", "", "known flaw"});
+  Table mechanisms({"mechanism", "differs in", "proven ε", "audited ε ≥", "by", ""});
+  Table methods({"method", "variant", "claimed ε", "proven ε", "audited ε ≥", "by", "", "known flaw"});
   for (const json& row : rows) {
     const std::string proven = epsilon_text(row["proven_epsilon"]), audited = epsilon_text(row["audited_epsilon"]);
     if (row["kind"] == "mechanism") {
-      mechanisms.add_row({row["name"], row["what"], proven, audited, row["verdict"]});
+      mechanisms.add_row({row["name"], row["what"], proven, audited, row["ground"], row["verdict"]});
     } else {
       const std::string note = row.value("note", "");
       methods.add_row({row["name"], row["variant"].get<std::string>() + (note.empty() ? "" : ", " + note),
-                       epsilon_text(row["claimed_epsilon"]), proven, audited, row["verdict"], row.value("flaw", "")});
+                       epsilon_text(row["claimed_epsilon"]), proven, audited, row["ground"], row["verdict"],
+                       row.value("flaw", "")});
     }
   }
   return mechanisms.to_string() + "\n" + methods.to_string();
