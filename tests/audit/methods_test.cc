@@ -58,6 +58,22 @@ TEST(Methods, SoundOnesKeepTheirPromiseInNineteenOfTwentySeeds) {
   EXPECT_GT(seen, methods / 2) << "an audit that sees nothing proves nothing";
 }
 
+// Counting sees nothing of these; the curve of their kind does.
+TEST(Methods, SecretBatchesAndWholeUpdatesAreAuditedToAThirdOfTheirBudget) {
+  int rows = 0;
+  for (const MethodAudit& row : method_audits()) {
+    const bool secret = row.note.find("batches") != std::string::npos || row.method == "rpdp-fl-style";
+    if (row.variant != "sound" || !(secret || row.method == "nbafl")) continue;
+    const Case subject = row.make();
+    const Outcome outcome = audit(subject, {.trials = 3000, .threads = available_threads()});
+    EXPECT_EQ(outcome.verdict(), Verdict::kConsistent) << row.method << ", " << row.note;
+    EXPECT_GT(outcome.epsilon(), 0.3 * subject.proven) << row.method << ", " << row.note;
+    EXPECT_EQ(outcome.ground(), secret ? Ground::kFamily : Ground::kCurve) << row.method << ", " << row.note;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 8);
+}
+
 std::string method(const std::string& name) {
   return fmt::format("[method]\nname = \"{}\"\n[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n", name);
 }
