@@ -7,9 +7,9 @@
 //   1 - FNR ≤ e^ε FPR + δ_with‖without(ε),   1 - FPR ≤ e^ε FNR + δ_without‖with(ε)   for every ε ≥ 0.
 //
 // So rates that are measured to lie below the curve exclude that noise, and all that is larger; ε at the least noise
-// excluded is a lower bound. It holds for mechanisms that are at most as telling as steps of this kind at some noise,
-// as the Gaussian curve (bounds.h) holds for Gaussians; one that leaks more than its kind at the noise it says is found
-// to have less of it.
+// excluded is a lower bound for steps of this kind. What is seen may be post-processing of them: the bound is then of the
+// steps, which the ledger charges for, not of what is seen. Of a mechanism that is only dominated by steps of this kind
+// it bounds what can be proven by them, not its own ε. One that leaks more than its kind shows as one of less noise.
 #pragma once
 
 #include "audit/bounds.h"
