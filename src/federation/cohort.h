@@ -1,4 +1,6 @@
 // Who takes part in a round.
+//
+// Proof: docs/proofs/client-level.md
 #pragma once
 
 #include "base/named_tensors.h"

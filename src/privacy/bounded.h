@@ -6,6 +6,8 @@
 //   BoundedSum     at a trusted server: the sum of what clients handed over.
 //   PrivateState   personal weights and optimiser state. The client's own state store may write it; it is never a
 //                  message.
+//
+// Proofs: docs/proofs/whole-updates.md, cell-sums.md
 #pragma once
 
 #include "base/named_tensors.h"

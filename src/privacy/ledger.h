@@ -2,6 +2,8 @@
 //
 // Rows form a hash chain: each holds the SHA-256 of the one before it and of itself, and the file knows the last one.
 // Order is that of writing; the clock is written down for people and never trusted.
+//
+// Proof: docs/proofs/composition-and-budgets.md
 #pragma once
 
 #include "privacy/guarantee.h"

@@ -25,6 +25,8 @@
 // For other mechanisms the curve q·δ(ln(1 + (e^ε - 1)/q)), extended to ε < 0 by the symmetry, bounds every pair: with
 // M₁, M₁' the outputs holding either record and M₀ without, H_α = q·H_α'(M₁ ‖ (1-β)M₀ + βM₁') for α' = 1+(α-1)/q and
 // some β in [0,1], and H is convex in its second argument.
+//
+// Proof: docs/proofs/poisson-batches.md
 #pragma once
 
 #include "privacy/accounting/step.h"

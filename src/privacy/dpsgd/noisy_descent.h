@@ -7,6 +7,8 @@
 // The parameters at the start must be public or made of releases (a broadcast; a personal head that was itself trained
 // this way). A head trained without noise on the same records would make every gradient depend on every record, and the
 // sensitivity claimed here would be false.
+//
+// Proof: docs/proofs/noisy-descent.md
 #pragma once
 
 #include "data/dataset.h"

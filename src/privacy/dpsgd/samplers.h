@@ -2,6 +2,8 @@
 //
 // All take the public constants a privacy claim is about; batches are int64 positions into a client's records, each batch
 // in random order: a record more or less then moves one other record at most (docs/proofs/noisy-descent.md).
+//
+// Proofs: docs/proofs/poisson-batches.md, disjoint-batches.md, random-allocation.md
 #pragma once
 
 #include "base/random.h"

@@ -3,6 +3,7 @@
 // Where one change moves one count by 1, two or three (Δ² = 1, 2, 3), the ledger charges the law's own privacy losses
 // (Step::discrete_gaussian, one step per count); otherwise Δ²/2σ²-zCDP (Canonne, Kamath, Steinke, NeurIPS 2020). A value
 // divided by a grid step and rounded is a count too. Every class is released, whether anybody holds it or not.
+// Proof: docs/proofs/discrete-gaussian.md
 #pragma once
 
 #include "privacy/release.h"

@@ -8,6 +8,8 @@
 //
 // Values and noise live on a grid per group (see noise/grid.h), for which Δ_g is charged; a further 1/1024 of Δ_g
 // covers the rounding of sums that were computed in floats.
+//
+// Proof: docs/proofs/gaussian.md
 #pragma once
 
 #include "privacy/noise/gaussian.h"

@@ -1,4 +1,6 @@
 // Laplace noise, and the choice of the largest scores by it.
+//
+// Proof: docs/proofs/laplace.md
 #pragma once
 
 #include "privacy/noise/grid.h"
