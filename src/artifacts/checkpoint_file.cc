@@ -16,7 +16,6 @@ using nlohmann::json;
 constexpr const char* kFolder = "checkpoints";
 constexpr const char* kBroadcastPrefix = "broadcast/";
 constexpr const char* kServerPrefix = "server/";
-constexpr const char* kCohortsPrefix = "cohorts/";
 constexpr const char* kChecksum = "checksum";
 
 void add_prefixed(NamedTensors& to, const NamedTensors& from, const char* prefix) {
@@ -73,7 +72,6 @@ federation::Checkpoint CheckpointFile::checkpoint(const std::string& config_hash
   checkpoint.round = std::stoll(metadata.at("round"));
   checkpoint.broadcast = {checkpoint.round, take_prefixed(content_.tensors, kBroadcastPrefix)};
   checkpoint.server_state = take_prefixed(content_.tensors, kServerPrefix);
-  checkpoint.cohorts = take_prefixed(content_.tensors, kCohortsPrefix);
   return checkpoint;
 }
 
@@ -94,7 +92,6 @@ void write_checkpoint(const fs::path& run, const federation::Checkpoint& checkpo
   io::SafeTensors content;
   add_prefixed(content.tensors, checkpoint.broadcast.values, kBroadcastPrefix);
   add_prefixed(content.tensors, checkpoint.server_state, kServerPrefix);
-  add_prefixed(content.tensors, checkpoint.cohorts, kCohortsPrefix);
   content.metadata = {{"round", std::to_string(checkpoint.round)},
                       {"config_hash", config_hash},
                       {"ledger_rows", std::to_string(ledger.rows())},

@@ -1,19 +1,13 @@
 #include "federation/cohort.h"
 
-#include "base/error.h"
 #include "base/random.h"
 #include "privacy/noise/uniform.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace sotto::federation {
 namespace {
-
-constexpr const char* kKeyName = "cohort-key";
 
 // Geometric gaps between chosen clients: O(cohort), not O(clients).
 std::vector<int64_t> poisson_sample(int64_t clients, double rate, RandomStream& stream) {
@@ -70,33 +64,14 @@ std::vector<int32_t> count_participations(const config::RunSpec& spec) {
   return counts;
 }
 
-CohortSchedule::CohortSchedule(const config::RunSpec& spec, const NamedTensors& state) : spec_(spec) {
-  if (!has_secret_cohorts(spec)) return;
-  const at::Tensor kept = find_tensor(state, kKeyName);
-  if (!kept.defined()) {
-    key_ = privacy::NoiseSource::fresh_key();
-    return;
-  }
-  key_.emplace();
-  if (kept.scalar_type() != at::kByte || kept.numel() != std::ssize(*key_)) {
-    fail_user("the checkpoint's {} is damaged: it must be {} bytes", kKeyName, key_->size());
-  }
-  std::memcpy(key_->data(), kept.contiguous().data_ptr<uint8_t>(), key_->size());
+CohortSchedule::CohortSchedule(const config::RunSpec& spec) : spec_(spec) {
+  if (has_secret_cohorts(spec)) key_ = privacy::NoiseSource::fresh_key();
 }
 
 std::vector<int64_t> CohortSchedule::cohort(int64_t round) const {
   if (!key_) return sample_cohort(spec_, round);
   privacy::NoiseSource source = privacy::NoiseSource::from_key(*key_, "cohort", static_cast<uint64_t>(round));
   return privacy::poisson_sample(spec_.data.clients, poisson_rate(spec_), source);
-}
-
-NamedTensors CohortSchedule::state() const {
-  NamedTensors state;
-  if (!key_) return state;
-  at::Tensor key = at::empty({std::ssize(*key_)}, at::kByte);
-  std::memcpy(key.data_ptr<uint8_t>(), key_->data(), key_->size());
-  state.push_back({kKeyName, key});
-  return state;
 }
 
 }  // namespace sotto::federation

@@ -3,7 +3,6 @@
 // Proof: docs/proofs/client-level.md
 #pragma once
 
-#include "base/named_tensors.h"
 #include "config/run_spec.h"
 #include "privacy/noise/keystream.h"
 
@@ -25,16 +24,14 @@ bool has_secret_cohorts(const config::RunSpec& spec);
 // In how many rounds of the whole run each client takes part; where that is a secret, all of them.
 std::vector<int32_t> count_participations(const config::RunSpec& spec);
 
-// The cohorts of a whole run. Secret ones are drawn from a key of the operating system's, which is part of the server's
-// state: a run that is resumed goes on with the same.
+// The cohorts of a run. Secret ones come from a key of the operating system's that lives as long as this object: a run
+// that is resumed draws new ones, since a round that is run again has new noise and must have a new cohort for it
+// (docs/proofs/client-level.md).
 class CohortSchedule {
  public:
-  // `state` is what state() gave to a checkpoint; none begins a new schedule.
-  CohortSchedule(const config::RunSpec& spec, const NamedTensors& state);
+  explicit CohortSchedule(const config::RunSpec& spec);
 
   std::vector<int64_t> cohort(int64_t round) const;
-  // Empty where cohorts follow from the seed.
-  NamedTensors state() const;
 
  private:
   const config::RunSpec& spec_;

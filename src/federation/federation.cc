@@ -55,7 +55,7 @@ std::optional<RoundRecord> Federation::next_round() {
 }
 
 Checkpoint Federation::checkpoint() const {
-  return {broadcast_.round, broadcast_, server_->state(), cohorts_.state()};
+  return {broadcast_.round, broadcast_, server_->state()};
 }
 
 bool Federation::checkpoint_due() const {

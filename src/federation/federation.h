@@ -38,7 +38,6 @@ struct Checkpoint {
   int64_t round = 0;
   methods::Broadcast broadcast;
   NamedTensors server_state;
-  NamedTensors cohorts = {};  // of the schedule
 };
 
 // A client of the round in progress has answered. Rows of the ledger that an upload rests on are durable by then.

@@ -13,12 +13,14 @@ namespace {
 
 // Scaling rounds; this much smaller, and a clipped vector's true norm is within its bound.
 constexpr double kShrink = 1.0 - 1e-6;
+// Squares of floats below 1e-38 are lost.
+constexpr double kLeastBound = 1e-9;
 
 void check_rules(const NamedTensors& values, const std::vector<ClipRule>& rules) {
   int64_t covered = 0;
   for (const ClipRule& rule : rules) {
-    if (!(rule.bound > 0) || !std::isfinite(rule.bound)) {
-      fail_user("the clipping bound of '{}' is {}; it must be a positive number", rule.name, rule.bound);
+    if (!(rule.bound >= kLeastBound) || !std::isfinite(rule.bound)) {
+      fail_user("the clipping bound of '{}' is {}; it must be a number from {} on", rule.name, rule.bound, kLeastBound);
     }
     covered += rule.tensors;
   }

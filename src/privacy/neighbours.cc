@@ -8,6 +8,10 @@ std::string describe(const Neighbours& neighbours) {
   const std::string one = settings::word(neighbours.unit), all = one + "s";
   switch (neighbours.adjacency) {
     case Adjacency::kAddRemove:
+      if (neighbours.unit == Unit::kClient) {
+        return "ε bounds how well anybody can tell whether a client takes part at all; how many are enrolled is "
+               "public.";
+      }
       return fmt::format(
           "ε bounds how well anybody can tell whether a {} is there at all: even how many {} there are is a secret, "
           "which zero-out would tell.",

@@ -5,7 +5,7 @@ namespace sotto::transport {
 Simulation::Simulation(const federation::Setup& setup, federation::StateStore& states, privacy::Ledger& ledger,
                        const SimulationOptions& options)
     : setup_(setup),
-      cohorts_(setup_.spec(), options.resume ? options.resume->cohorts : NamedTensors()),
+      cohorts_(setup_.spec()),
       held_out_(setup_, federation::evaluated_clients(setup_.spec())),
       workers_(federation::make_workers(setup_, options.threads)),
       transport_(setup_, cohorts_, held_out_, workers_, states, ledger),

@@ -214,7 +214,7 @@ TEST(Holes, CohortsThatAreCountedOnDoNotFollowFromTheSeed) {
   };
   // Whether 40 cohorts are those that an observer computes from the config.
   const auto guessed = [](const federation::Setup& setup) {
-    const federation::CohortSchedule schedule(setup.spec(), {});
+    const federation::CohortSchedule schedule(setup.spec());
     for (int64_t round = 1; round <= 40; ++round) {
       if (schedule.cohort(round) != federation::sample_cohort(setup.spec(), round)) return false;
     }

@@ -1,9 +1,5 @@
 #include "federation/cohort.h"
 
-#include "base/error.h"
-
-#include <ATen/ATen.h>
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,21 +62,19 @@ config::RunSpec amplified(privacy::Generator generator) {
 
 TEST(Cohort, WhatAmplifiesCannotBeFoundFromTheConfig) {
   const config::RunSpec run = amplified(privacy::Generator::kSecure);
-  const CohortSchedule one(run, {}), other(run, {});
+  const CohortSchedule one(run), other(run);
   EXPECT_NE(one.cohort(1), sample_cohort(run, 1));
   EXPECT_NE(one.cohort(1), other.cohort(1));
   EXPECT_NE(one.cohort(1), one.cohort(2));
   EXPECT_EQ(count_participations(run), std::vector<int32_t>(1000, 7)) << "who takes part when is no public fact";
 }
 
-TEST(Cohort, AResumedRunGoesOnWithItsSecretSchedule) {
+// With secure noise a round that is run again is another release: of the same cohort it would cost more than two.
+TEST(Cohort, ARunThatIsResumedDrawsNewSecretCohorts) {
   const config::RunSpec run = amplified(privacy::Generator::kSecure);
-  const CohortSchedule begun(run, {});
-  const CohortSchedule resumed(run, begun.state());
-  for (int64_t round = 1; round <= 7; ++round) EXPECT_EQ(begun.cohort(round), resumed.cohort(round));
-  NamedTensors damaged;
-  damaged.push_back({"cohort-key", at::zeros({3}, at::kByte)});
-  EXPECT_THROW(CohortSchedule(run, damaged), UserError);
+  const CohortSchedule begun(run), resumed(run);
+  EXPECT_EQ(begun.cohort(3), begun.cohort(3));
+  EXPECT_NE(begun.cohort(3), resumed.cohort(3));
 }
 
 TEST(Cohort, SecretOnesTakeEachClientWithTheSameProbability) {
@@ -88,7 +82,7 @@ TEST(Cohort, SecretOnesTakeEachClientWithTheSameProbability) {
   config::RunSpec run = amplified(privacy::Generator::kSecure);
   run.data.clients = 10;
   run.federation.cohort = 3;
-  const CohortSchedule schedule(run, {});
+  const CohortSchedule schedule(run);
   std::vector<int> count(10, 0);
   for (int64_t round = 1; round <= kRounds; ++round) {
     for (const int64_t client : schedule.cohort(round)) ++count[static_cast<size_t>(client)];
@@ -98,9 +92,8 @@ TEST(Cohort, SecretOnesTakeEachClientWithTheSameProbability) {
 
 TEST(Cohort, ReplayedOnesFollowFromTheSeed) {
   const config::RunSpec run = amplified(privacy::Generator::kReplay);
-  const CohortSchedule schedule(run, {});
+  const CohortSchedule schedule(run);
   EXPECT_EQ(schedule.cohort(3), sample_cohort(run, 3));
-  EXPECT_TRUE(schedule.state().empty());
 }
 
 }  // namespace

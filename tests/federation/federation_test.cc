@@ -176,7 +176,7 @@ TEST_P(WholeCatalogue, UploadsAsBytesGiveTheSameModel) {
   privacy::Ledger ledger;
   const HeldOut held_out(setup, evaluated_clients(setup.spec()));
   Workers workers = make_workers(setup, 1);
-  const CohortSchedule cohorts(setup.spec(), {});
+  const CohortSchedule cohorts(setup.spec());
   transport::InProcess in_process(setup, cohorts, held_out, workers, *states, ledger);
   ThroughBytes through_bytes(setup, in_process);
   Evaluator evaluator(setup, held_out, workers, through_bytes);

@@ -1,11 +1,11 @@
 #include "privacy/accounting/worst_pair.h"
 
-#include "base/error.h"
 #include "privacy/accounting/normal.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <numbers>
 
 namespace sotto::privacy {
@@ -106,7 +106,7 @@ BaseLoss base_loss(const Step& step) {
       base.log_scale = -std::log(2.0) - std::log(-std::expm1(-step.epsilon));
       break;
     case Step::Kind::kDiscreteGaussian:
-      internal_bug("a discrete Gaussian has no density", __FILE__, __LINE__);
+      throw std::logic_error("a discrete Gaussian has no density");
   }
   return base;
 }

@@ -65,8 +65,8 @@ Release LaplaceTopK::randomise(Bounded&& scores, Receipt receipt, NoiseSource& s
   SOTTO_INVARIANT(receipt.sensitivity() == sensitivity_ && receipt.noise_scale() == scale());
   NamedTensors& values = Access::values(scores);
   SOTTO_INVARIANT(values.size() == 1 && values[0].value.numel() == scores_);
-  at::Tensor noisy = values[0].value.reshape({-1});
-  change_floats(noisy, [&](std::span<float> floats) { add_laplace(floats, grid_, source); });
+  at::Tensor noisy = values[0].value.reshape({-1}).to(at::kDouble);
+  change_doubles(noisy, [&](std::span<double> numbers) { add_laplace(numbers, grid_, source); });
   const at::Tensor chosen = std::get<1>(noisy.topk(k_));
   return Access::release({{"indices", std::get<0>(chosen.sort())}}, std::move(receipt));
 }

@@ -66,14 +66,13 @@ Group norm_group(const QuantileOptions& options, Adjacency adjacency, bool sampl
   return {kNormsName, 1, kBins, is_one_sided(adjacency) ? 1.0 : other_bin};
 }
 
-at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound) {
+at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& all, double bound) {
+  const at::Tensor norms = all.masked_select(at::isfinite(all));
   if (!by_histogram(options)) {
     return (norms <= bound).sum().to(at::kFloat).sub_(static_cast<double>(norms.numel()) * kHalf).reshape({1});
   }
   const at::Tensor bins =
-      ((norms.flatten().nan_to_num(kLargestNorm).clamp(kLeastNorm, kLargestNorm) / kLeastNorm).log() / kBinWidth)
-          .floor()
-          .clamp_max(kBins - 1);
+      ((norms.clamp(kLeastNorm, kLargestNorm) / kLeastNorm).log() / kBinWidth).floor().clamp_max(kBins - 1);
   return at::bincount(bins.to(at::kLong), {}, kBins).to(at::kFloat);
 }
 

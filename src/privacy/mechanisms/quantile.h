@@ -35,7 +35,7 @@ double next_bound(const QuantileOptions& options, double bound, const at::Tensor
 // DP-SGD tells of its gradients' norms in one more group of every step. A record that becomes another moves two counts,
 // by √2 together; where batches are `sampled` it must be twice what one record adds (accounting/worst_pair.h).
 Group norm_group(const QuantileOptions& options, Adjacency adjacency, bool sampled);
-// What a batch puts into that group.
+// What a batch puts into that group; a record whose gradient is not finite adds nothing, as to the sum.
 at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound);
 
 // What clients know of the norms travels with the model: the bound itself, or the counts. Before anything is known:
