@@ -156,16 +156,7 @@ double Tally::claimed(double delta) const {
 }
 
 double Tally::proven(double delta) const {
-  if (!why_.empty()) return kInfinity;
-  // Both worlds may be off by the slack: (1 + e^ε)·slack of δ is lost. ε is tried with room for a little more than
-  // itself; where that does not suffice, δ is so near the slack that nothing can be said.
-  double room = 0;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const double epsilon = epsilon_of(proven_, delta - slack_ * (1 + std::exp(room)));
-    if (epsilon <= room || slack_ == 0) return epsilon;
-    room = epsilon * 1.001 + 1e-9;
-  }
-  return kInfinity;
+  return why_.empty() ? epsilon_of(proven_, delta - slack_) : kInfinity;
 }
 
 Guarantee Tally::guarantee(double delta) const {

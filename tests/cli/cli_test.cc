@@ -218,7 +218,7 @@ TEST_F(Program, TrainedModelsPredictAndExport) {
   ASSERT_EQ(answers.size(), 300U);
   int right = 0;
   for (const json& answer : answers) right += answer["classes"][0]["class"] == answer["truth"] ? 1 : 0;
-  EXPECT_GT(right, 180);
+  EXPECT_GT(right, 140) << "a hundred by chance";
   EXPECT_EQ(sotto("predict run --client 2 --test 3").exit_code, 0);
   expect_user_error("predict run --client 9 --test 3", "no client 9");
   expect_user_error("predict run", "say what to classify");

@@ -255,7 +255,7 @@ TEST_F(Export, AnUnfinishedRunHasTablesOfWhatThereIs) {
 TEST_F(Export, AModelThatWasFittedWithoutNoiseIsNotPrivate) {
   write("own.toml", "rounds = 1", "",
         "personal = [\"head.\"]\n[federation]\nbatch = 16\n[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = "
-        "\"replace\"\n");
+        "\"replace\"\nunproven = [\"model\"]\n");
   const auto run = [&](const std::string& method) {
     fs::remove_all(folder_ / "run");
     const Result result = sotto("run own.toml --quiet --out run --set model.name=mlp --set method.name=" + method);

@@ -39,7 +39,10 @@ TEST_F(Prompt, IsLearntExportedAndUsed) {
 }
 
 TEST_F(Prompt, LearntInTheClearIsNotPrivate) {
-  ASSERT_EQ(sotto("run prompt.toml --out run --quiet --set method.in_the_clear=true").exit_code, 0);
+  ASSERT_EQ(sotto("run prompt.toml --out run --quiet --set method.in_the_clear=true --set "
+                  "'privacy.unproven=[\"prompts\"]'")
+                .exit_code,
+            0);
   const Result exported = sotto("export run --client 1 -o prompt.safetensors --json");
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
   EXPECT_THAT(json::parse(exported.out).at("not_private").get<std::string>(), HasSubstr("without noise"));

@@ -94,14 +94,14 @@ TEST(DpFpl, OnlyTheGlobalPromptLeavesTheClient) {
 
 TEST(DpFpl, InTheClearNothingIsPromised) {
   privacy::Ledger ledger;
-  run(small_setup(config("dp-fpl", "in_the_clear = true\n", budget(2))), ledger);
+  run(small_setup(config("dp-fpl", "in_the_clear = true\n", budget(2, "unproven = [\"prompts\"]\n"))), ledger);
   EXPECT_TRUE(std::isinf(spent(ledger, "server").proven));
 }
 
 TEST(DpFpl, ATrustedServerSeesEverythingAndAPromptsUserTheBudget) {
   for (const std::string& method : kMembers) {
     for (const int cohort : {0, 2}) {
-      const std::string federation = fmt::format("batch = 20\ncohort = {}\n", cohort);
+      const std::string federation = fmt::format("batch = 1000\ncohort = {}\n", cohort);
       const auto setup =
           small_setup(config(method, "clip_at = \"prompt\"\n", budget(2, "observer = \"public\"\n"), federation));
       privacy::Ledger ledger;

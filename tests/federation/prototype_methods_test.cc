@@ -24,7 +24,7 @@ struct Settings {
 std::string toml(const Settings& settings) {
   return fmt::format(
       "rounds = {}\n[data]\n{}\n[federation]\nbatch = 16\noptimizer = \"adamw\"\nlr = 0.01\n[privacy]\nepsilon = "
-      "{}\ndelta = 1e-4\nadjacency = \"{}\"\n"
+      "{}\ndelta = 1e-4\nadjacency = \"{}\"\nunproven = [\"prototypes\", \"dimensions\"]\n"
       "[record]\nuploads = true\n[method]\nname = \"{}\"\nwidth = 4\nhead = [8]\n{}\n",
       settings.rounds, settings.data, settings.epsilon, settings.adjacency, settings.framework, settings.method);
 }

@@ -31,7 +31,7 @@ inline data::Records blobs(int64_t count, uint64_t seed) {
 inline std::string privacy_terms(const std::string& method) {
   const bool central = method == "dp-fedavg";
   return std::string("[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = \"zero-out\"\n") +
-         (central ? "unit = \"client\"\nobserver = \"clients\"\n" : "");
+         (central ? "unit = \"client\"\nobserver = \"clients\"\n" : "unproven = [\"model\"]\n");
 }
 
 // The options of [method] that the named method cannot do without.

@@ -20,6 +20,7 @@ constexpr double kRounding = 1.0 + 0x1p-10;
 // What a grid of half of gaussian_grid's step adds, twice, and a little for the rounding of these very products. Once is
 // enough where nothing is sampled; a sampled record's own share of a sum must be within half of what is charged for two.
 constexpr double kGridShare = 1.0 + 0x1p-10 * (1.0 + 0x1p-5);
+constexpr double kLoudest = 1e9;     // noise over sensitivity
 constexpr size_t kTwiceTheGrid = 4;  // the grid's share grows with the root of the number of values
 
 void check_multiplier(double noise_multiplier) {
@@ -93,7 +94,9 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
     if (is_noised(group) && stddevs[g] > 0) {
       const auto count = static_cast<size_t>(group.coordinates);
       const double sensitivity = group.sensitivity * kRounding;
-      noise.grid = gaussian_grid(stddevs[g], sensitivity / 2, count);
+      // Finer, so that twice the grid costs no more; noise that was given may be too large for that.
+      const bool finest = stddevs[g] / sensitivity > kLoudest;
+      noise.grid = gaussian_grid(stddevs[g], finest ? sensitivity : sensitivity / 2, count);
       noise.stddev = noise.grid.noise_scale();
       noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, kTwiceTheGrid * count);
     }

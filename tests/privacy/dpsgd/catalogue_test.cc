@@ -72,7 +72,7 @@ TEST_P(ClippedSumOf, AModelEqualsTheLoop) {
   const at::Tensor gradients = gradients_one_by_one(c);
   const at::Tensor norms = norms_of(gradients);
   const double bound = middle(norms);
-  PerExampleClipper clipper(*c.model, c.flat, {.bound = bound});
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .usual_batch = batch});
   const ClippedSum result = clipper.sum(c.x, c.y);
   std::string worst;
   EXPECT_LT(difference(c, clipped_sum(gradients, bound), &worst), kTolerance) << worst;
