@@ -17,6 +17,8 @@ namespace sotto::privacy {
 namespace {
 
 constexpr double kKeptDelta = 0.999;
+// Budgets above this promise nothing: amplification is not worth its computation.
+constexpr double kLargestAmplified = 100;
 
 // The ledger rounds a multiplier's 40th bit down.
 constexpr double kLedgerRounding = 1e-9;
@@ -115,7 +117,7 @@ double noise_multiplier_for(double epsilon, double delta, int64_t steps, double 
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
   Step shape = Step::gaussian(1.0, sampling_rate, adjacency);
-  shape.batches = batches;
+  shape.batches = epsilon < kLargestAmplified ? batches : 1;
   const auto least = [&](Method method) { return calibrate({epsilon, delta * kKeptDelta, method}, shape, steps); };
   double value = least(shape.amplified() ? Method::kPld : Method::kExact);
   if (shape.allocated()) {

@@ -154,7 +154,7 @@ class Known {
 }  // namespace
 
 bool allocation_matters(const Step& step) {
-  return step.noise_multiplier >= 0.05;
+  return step.noise_multiplier >= 0.2;
 }
 
 LossGrid allocated_grid(const Step& step, double spacing, double tail_mass) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <numbers>
+#include <stdexcept>
 
 namespace sotto::privacy {
 namespace {
