@@ -104,6 +104,7 @@ std::string toml_text(const std::string& text) {
 
 std::string list_of(const std::vector<std::string>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const std::string& value : values) texts.push_back(toml_text(value));
   return fmt::format("[{}]", join(texts, ", "));
 }
