@@ -4,6 +4,8 @@
 #include "privacy/access.h"
 #include "privacy/ledger.h"
 
+#include <ATen/ATen.h>
+
 #include <nlohmann/json.hpp>
 
 namespace sotto::privacy {

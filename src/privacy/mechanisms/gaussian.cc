@@ -73,6 +73,7 @@ GroupwiseGaussian GroupwiseGaussian::joint(double noise_multiplier, std::vector<
   check_multiplier(noise_multiplier);
   const double extra = (kRounding * kGridShare - 1) * std::sqrt(static_cast<double>(groups.size()));
   std::vector<double> stddevs;
+  stddevs.reserve(groups.size());
   for (const Group& group : groups) stddevs.push_back(noise_multiplier * group.sensitivity * (1 + extra));
   GroupwiseGaussian mechanism(std::move(groups), stddevs, Norm::kJoint);
   mechanism.asked_ = noise_multiplier;
