@@ -8,7 +8,7 @@ packages=(
   # libraries (docs/dependencies.md says what each is for)
   libtorch-dev libopenblas-openmp-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
   libsqlite3-dev libssl-dev zlib1g-dev libpng-dev libturbojpeg0-dev libarchive-dev libcairo2-dev libfreetype-dev libutf8proc-dev libcsv-dev
-  libboost-math-dev libfftw3-dev libprotobuf-dev protobuf-compiler libcpp-httplib-dev
+  libboost-math-dev libfftw3-dev libprotobuf-dev protobuf-compiler libgrpc++-dev protobuf-compiler-grpc prometheus-cpp-dev libcpp-httplib-dev
   # tests, benchmarks, lint
   libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy clang chromium
   # the documentation as a site

@@ -16,7 +16,7 @@ constexpr const char* kInferred = "inferred";
 SchemaChoice read_schema_choice(settings::Section& section) {
   const nlohmann::json value = section.any("schema");
   SchemaChoice choice;
-  if (value.is_null() || value == "") return choice;
+  if (value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty())) return choice;
   if (value.is_object()) {
     choice.declared = schema_from(value, "data.schema");
     check_schema(*choice.declared, "data.schema");

@@ -3,8 +3,13 @@
 #include "base/table.h"
 #include "base/text.h"
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 namespace sotto::experiments {
 namespace {

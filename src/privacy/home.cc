@@ -20,14 +20,7 @@ constexpr const char* kNote = "records";  // in the ledger's file: the home's id
 PrivacyTerms read_budget(const fs::path& file) {
   settings::ParsedToml parsed = settings::parse_toml(read_file(file), file.string());
   settings::Section section(std::move(parsed.value), "", parsed.source);
-  PrivacyTerms terms;
-  terms.epsilon = section.required_number("epsilon", settings::kPositive, "4.0");
-  terms.delta =
-      section.required_number("delta", {.low = 0, .high = 1, .low_excluded = true, .high_excluded = true}, "1e-6");
-  terms.adjacency = section.required_choice<Adjacency>("adjacency");
-  terms.unit = section.choice("unit", terms.unit);
-  terms.observer = section.choice("observer", terms.observer);
-  terms.budgets = section.numbers("budgets", terms.budgets, settings::kPositive);
+  PrivacyTerms terms = read_promise(section);
   section.finish();
   return terms;
 }

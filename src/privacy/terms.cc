@@ -27,7 +27,7 @@ double PrivacyTerms::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
-PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
+PrivacyTerms read_promise(settings::Section& section) {
   PrivacyTerms o;
   o.epsilon = section.required_number("epsilon", settings::kPositive, "1.0");
   o.delta =
@@ -35,8 +35,13 @@ PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
   o.adjacency = section.required_choice<Adjacency>("adjacency");
   o.unit = section.choice("unit", o.unit);
   o.observer = section.choice("observer", o.observer);
-  o.generator = section.choice("noise", o.generator);
   o.budgets = section.numbers("budgets", o.budgets, settings::kPositive);
+  return o;
+}
+
+PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed) {
+  PrivacyTerms o = read_promise(section);
+  o.generator = section.choice("noise", o.generator);
   o.budget_shares = section.numbers("budget_shares", o.budget_shares, settings::kPositive);
   if (!o.budget_shares.empty() && o.budget_shares.size() != o.budgets.size()) {
     section.fail("budget_shares", fmt::format("has {} numbers for {} budgets; give one share per budget",

@@ -60,6 +60,9 @@ struct PrivacyTerms {
   bool operator==(const PrivacyTerms&) const = default;
 };
 
+// The half of it that an owner can promise over many runs: epsilon, delta, adjacency, unit, observer, budgets. The section
+// is not finished.
+PrivacyTerms read_promise(settings::Section& section);
 // `seed` is the run's.
 PrivacyTerms read_privacy_terms(settings::Section section, uint64_t seed);
 

@@ -30,6 +30,7 @@ const std::vector<std::pair<std::string, ColumnKind>> kKinds{{"number", ColumnKi
 
 std::vector<std::string> kind_words() {
   std::vector<std::string> words;
+  words.reserve(kKinds.size());
   for (const auto& [word, kind] : kKinds) words.push_back(word);
   return words;
 }

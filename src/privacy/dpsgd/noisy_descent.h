@@ -78,8 +78,8 @@ struct DescentPlan {
 };
 
 struct DescentResult {
-  Release
-      release;  // the shared parameters, what is known of the norms if the bound is learnt, and what the channel declares
+  // The shared parameters, what is known of the norms if the bound is learnt, and what the channel declares.
+  Release release;
   double loss = 0;  // private: mean loss over the records seen
   int64_t samples = 0;
 };

@@ -96,8 +96,8 @@ GroupwiseGaussian::GroupwiseGaussian(std::vector<Group> groups, const std::vecto
       const auto count = static_cast<size_t>(group.coordinates);
       const double sensitivity = group.sensitivity * kRounding;
       // Finer, so that twice the grid costs no more; noise that was given may be too large for that.
-      const bool finest = stddevs[g] / sensitivity > kLoudest;
-      noise.grid = gaussian_grid(stddevs[g], finest ? sensitivity : sensitivity / 2, count);
+      const bool is_loud = stddevs[g] / sensitivity > kLoudest;
+      noise.grid = gaussian_grid(stddevs[g], is_loud ? sensitivity : sensitivity / 2, count);
       noise.stddev = noise.grid.noise_scale();
       noise.sensitivity = charged_l2_sensitivity(noise.grid, sensitivity, kTwiceTheGrid * count);
     }
