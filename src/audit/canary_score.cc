@@ -138,7 +138,7 @@ class ReplayScorer : public CanaryScorer {
       privacy::PrivateState state;
       methods::StepContext context{.seed = setup_.spec().seed,
                                    .release = {.ledger = ledger, .round = 1, .client = client, .seed = seed},
-                                   .own = setup_.facts_of(client, shard.size())};
+                                   .own = setup_.facts_of(client)};
       context.own.participations = std::max<int64_t>(1, context.own.participations);
       const auto result = method->step(first_, shard, state, context);
       return result.upload ? clone(result.upload->values()) : NamedTensors();

@@ -64,7 +64,7 @@ class Worlds {
   // What is declared of a client is the same in both worlds.
   methods::StepContext step_context(privacy::Ledger& ledger, int64_t client, uint64_t seed) const {
     methods::StepContext context{.seed = setup_->spec().seed, .release = release_context(ledger, client, seed)};
-    context.own = setup_->facts_of(client, setup_->partition().shard(client).size());
+    context.own = setup_->facts_of(client);
     context.own.participations = std::max<int64_t>(1, context.own.participations);
     return context;
   }

@@ -50,8 +50,7 @@ RunSpec read_spec(Section root) {
   if (root.has("privacy")) spec.privacy = privacy::read_privacy_terms(root.child("privacy"), spec.seed);
   root.ignore("privacy");
   spec.record = read_record(root.child("record"));
-  root.ignore(kFitTable);
-  root.ignore(kSweepTable);
+  for (const char* table : {kFitTable, kSweepTable, kDeclaredTable, kServeTable}) root.ignore(table);
   root.finish();
   return spec;
 }

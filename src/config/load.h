@@ -15,6 +15,9 @@ namespace sotto::config {
 // Tables of a config that speak of many runs: whoever makes those reads them (experiments/).
 inline constexpr const char* kFitTable = "fit";
 inline constexpr const char* kSweepTable = "sweep";
+// And those that speak of a federation between machines (federation/federation_plan.h).
+inline constexpr const char* kDeclaredTable = "declared";
+inline constexpr const char* kServeTable = "serve";
 
 // Reads `file`, applies `overrides` ("a.b=value"), validates every key. Any problem is a UserError with file, line and
 // key.

@@ -2,7 +2,7 @@
 
 namespace sotto::federation {
 
-privacy::ReleaseContext release_context(const Setup& setup, privacy::Ledger& ledger, int64_t round, int64_t client) {
+privacy::ReleaseContext release_context(const PublicSetup& setup, privacy::Ledger& ledger, int64_t round, int64_t client) {
   const bool secure = setup.spec().privacy && setup.spec().privacy->generator == privacy::Generator::kSecure;
   return {.ledger = ledger,
           .round = round,
@@ -22,8 +22,8 @@ Reply ClientRuntime::serve(const methods::Broadcast& broadcast, int64_t particip
   const int64_t round = broadcast.round + 1;
   const data::Shard shard = setup_.partition().shard(client_);
   const methods::StepContext context{.seed = setup_.spec().seed,
-                                     .release = release_context(setup_, ledger_, round, client_),
-                                     .own = setup_.facts_of(client_, shard.size()),
+                                     .release = release_context(setup_.published(), ledger_, round, client_),
+                                     .own = setup_.facts_of(client_),
                                      .participation = participation};
   privacy::PrivateState state = states_.get(client_);
   methods::StepResult result;

@@ -19,15 +19,15 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-Federation::Federation(const Setup& setup, const CohortSchedule& cohorts, Transport& transport, Evaluator& evaluator,
+Federation::Federation(const PublicSetup& setup, Cohorts cohorts, Transport& transport, Evaluator* evaluator,
                        privacy::Ledger& ledger, const std::optional<Checkpoint>& resume, ReplyWatcher watcher)
     : setup_(setup),
-      cohorts_(cohorts),
+      cohorts_(std::move(cohorts)),
       transport_(transport),
       evaluator_(evaluator),
       ledger_(ledger),
       watcher_(std::move(watcher)),
-      server_(setup_.method().make_server(setup_.public_context())) {
+      server_(setup_.method().make_server(setup_.context())) {
   if (setup_.spec().privacy) {
     ledger_.agree(*setup_.spec().privacy,
                   setup_.spec().as_printed() ? privacy::HeldTo::kClaimed : privacy::HeldTo::kProven);
@@ -45,9 +45,9 @@ std::optional<RoundRecord> Federation::next_round() {
   const int64_t round = broadcast_.round + 1;
   if (round > spec.rounds) return std::nullopt;
   RoundRecord record = train(round);
-  if (round == spec.rounds || round % spec.federation.eval_every == 0) {
+  if (evaluator_ != nullptr && (round == spec.rounds || round % spec.federation.eval_every == 0)) {
     const auto begin = Clock::now();
-    record.evaluation = evaluator_.evaluate(broadcast_);
+    record.evaluation = evaluator_->evaluate(broadcast_);
     record.evaluation_seconds = seconds_since(begin);
   }
   if (round == spec.rounds) check_plan();
@@ -66,7 +66,7 @@ RoundRecord Federation::train(int64_t round) {
   const auto begin = Clock::now();
   RoundRecord record;
   record.round = round;
-  const std::vector<int64_t> cohort = cohorts_.cohort(round);
+  const std::vector<int64_t> cohort = cohorts_(round);
   record.cohort = static_cast<int64_t>(cohort.size());
   double loss_sum = 0.0;
   std::map<std::string, std::vector<double>> measured;
@@ -114,7 +114,7 @@ RoundRecord Federation::train(int64_t round) {
 }
 
 void Federation::check_plan() const {
-  const methods::ReleasePlan plan = setup_.plan_for(0);
+  const methods::ReleasePlan plan = setup_.plan_for(setup_.facts_of(0, setup_.facts().least_records));
   for (const auto& event : ledger_.kinds()) {
     const bool planned =
         std::any_of(plan.begin(), plan.end(), [&](const auto& channel) { return channel.makes(event); });

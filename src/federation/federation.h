@@ -1,9 +1,8 @@
 // The server's side of a federation, one round at a time.
 #pragma once
 
-#include "federation/cohort.h"
 #include "federation/evaluator.h"
-#include "federation/setup.h"
+#include "federation/public_setup.h"
 #include "federation/transport.h"
 #include "privacy/ledger.h"
 
@@ -43,10 +42,14 @@ struct Checkpoint {
 // A client of the round in progress has answered. Rows of the ledger that an upload rests on are durable by then.
 using ReplyWatcher = std::function<void(int64_t round, const Reply& reply)>;
 
+// Who takes part in a round, ascending.
+using Cohorts = std::function<std::vector<int64_t>(int64_t round)>;
+
 class Federation {
  public:
-  // Continues after `resume`. All other arguments must outlive it; the watcher may be empty.
-  Federation(const Setup& setup, const CohortSchedule& cohorts, Transport& transport, Evaluator& evaluator,
+  // Continues after `resume`. The evaluator may be null: then models are tested elsewhere. Transport, evaluator and ledger
+  // must outlive it; the watcher may be empty.
+  Federation(const PublicSetup& setup, Cohorts cohorts, Transport& transport, Evaluator* evaluator,
              privacy::Ledger& ledger, const std::optional<Checkpoint>& resume = std::nullopt,
              ReplyWatcher watcher = {});
 
@@ -65,10 +68,10 @@ class Federation {
   RoundRecord train(int64_t round);
   void check_plan() const;
 
-  const Setup setup_;
-  const CohortSchedule& cohorts_;
+  const PublicSetup setup_;
+  const Cohorts cohorts_;
   Transport& transport_;
-  Evaluator& evaluator_;
+  Evaluator* evaluator_;
   privacy::Ledger& ledger_;
   ReplyWatcher watcher_;
   std::unique_ptr<methods::ServerMethod> server_;

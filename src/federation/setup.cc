@@ -5,9 +5,12 @@
 #include "federation/cohort.h"
 #include "federation/public_claims.h"
 #include "methods/catalogue.h"
-#include "privacy/guarantee.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sotto::federation {
 namespace {
@@ -41,10 +44,6 @@ int64_t least_records(const data::Partition& partition) {
   return least;
 }
 
-int64_t declared_records(const config::RunSpec& spec, int64_t held) {
-  return spec.privacy ? spec.privacy->declared_records(held) : held;
-}
-
 double average_records(const config::RunSpec& spec, const models::TaskData& data) {
   if (spec.privacy && spec.privacy->records > 0) return static_cast<double>(spec.privacy->records);
   return static_cast<double>(data.dataset.train.size()) / static_cast<double>(spec.data.clients);
@@ -61,22 +60,41 @@ methods::PublicFacts declared_facts(const config::RunSpec& spec, const models::T
           .most_participations = *std::max_element(participations.begin(), participations.end())};
 }
 
-// A budget is a promise about all that leaves. As printed it is held to what a paper claims, and says so.
-void refuse_unproven(const config::RunSpec& spec, const methods::ReleasePlan& plan) {
-  if (!spec.privacy || spec.as_printed()) return;
-  const std::string observer = settings::word(spec.privacy->observer);
-  const auto& named = spec.privacy->unproven;
-  for (const privacy::Channel& channel : plan) {
-    const privacy::Event& terms = channel.terms();
-    if (terms.why_unproven.empty() || !privacy::is_seen_by(terms, observer)) continue;
-    if (std::find(named.begin(), named.end(), terms.what) != named.end()) continue;
-    fail_user(
-        "method.name: '{}' releases '{}' outside of any budget ({}); choose a method that keeps the promise of "
-        "[privacy], "
-        "remove that section, or allow it by privacy.unproven = [\"{}\"]",
-        spec.method, terms.what, terms.why_unproven, terms.what);
+std::string why_nothing_is_proven(const data::Dataset& dataset) {
+  return dataset.schema_inferred ? "the table's schema was inferred from the clients' records; declare data.schema"
+                                 : "";
+}
+
+void require_declared_data(const methods::PublicFacts& declared, const models::TaskData& data) {
+  const data::Dataset& dataset = data.dataset;
+  if (dataset.kind != declared.kind || data.task.tokens != declared.task.tokens ||
+      data.task.record_shape != declared.task.record_shape) {
+    fail_user("{}: the federation declares records of the shape [{}], and these are [{}] or of another kind",
+              dataset.name, fmt::join(declared.task.record_shape, ", "), fmt::join(data.task.record_shape, ", "));
+  }
+  if (dataset.class_names != declared.class_names) {
+    fail_user("{}: the federation declares the classes {}, in this order, and these records have {}", dataset.name,
+              fmt::join(declared.class_names, ", "), fmt::join(dataset.class_names, ", "));
   }
 }
+
+// Somebody's own records in a federation of many; the others' are nowhere to be had.
+class OneClient : public data::Partition {
+ public:
+  OneClient(int64_t clients, int64_t client, data::Shard shard)
+      : clients_(clients), client_(client), shard_(std::move(shard)) {}
+
+  int64_t clients() const override { return clients_; }
+  data::Shard shard(int64_t client) const override {
+    SOTTO_INVARIANT(client == client_);
+    return shard_;
+  }
+
+ private:
+  int64_t clients_;
+  int64_t client_;
+  data::Shard shard_;
+};
 
 std::shared_ptr<const models::TaskData> load(const config::RunSpec& spec, models::TaskDataCache& cache) {
   methods::find_method(spec.method);
@@ -98,21 +116,24 @@ Setup::Setup(const config::RunSpec& spec) : Setup(spec, load(spec)) {}
 Setup::Setup(const config::RunSpec& spec, models::TaskDataCache& cache) : Setup(spec, load(spec, cache)) {}
 
 Setup::Setup(const config::RunSpec& spec, std::shared_ptr<const models::TaskData> data) {
-  auto parts = std::make_shared<Parts>();
-  parts->spec = spec;
-  parts->method = &methods::find_method(spec.method);
-  parts->data = std::move(data);
-  require_declared_schema(spec, parts->data->dataset);
-  parts->partition = data::make_partition(spec.data, parts->data->dataset, spec.seed);
-  if (parts->method->uses_model) {
-    RandomStream init(spec.seed, "model-init");
-    models::make_model(spec.model, parts->data->task, init);
-  }
-  parts->participations = count_participations(spec);
-  parts->facts = declared_facts(spec, *parts->data, *parts->partition, parts->participations);
-  parts_ = std::move(parts);
-  const methods::ReleasePlan plan = plan_for(0);
-  if (why_unproven().empty()) refuse_unproven(spec, plan);
+  require_declared_schema(spec, data->dataset);
+  std::shared_ptr<const data::Partition> partition = data::make_partition(spec.data, data->dataset, spec.seed);
+  std::vector<int32_t> participations = count_participations(spec);
+  methods::PublicFacts facts = declared_facts(spec, *data, *partition, participations);
+  PublicSetup published(spec, std::move(facts), std::move(participations), why_nothing_is_proven(data->dataset));
+  parts_ = std::make_shared<const Parts>(Parts{std::move(published), std::move(data), std::move(partition)});
+}
+
+Setup Setup::at_home(const PublicSetup& published, int64_t client, std::shared_ptr<const models::TaskData> data) {
+  const config::RunSpec& spec = published.spec();
+  require_declared_schema(spec, data->dataset);
+  require_declared_data(published.facts(), *data);
+  data::DataOptions alone = spec.data;
+  alone.clients = 1;
+  alone.partition = "iid";
+  auto partition = std::make_shared<const OneClient>(
+      spec.data.clients, client, data::make_partition(alone, data->dataset, spec.seed)->shard(0));
+  return Setup(std::make_shared<const Parts>(Parts{published, std::move(data), std::move(partition)}));
 }
 
 Setup Setup::with_records(data::Records train) const {
@@ -123,23 +144,12 @@ Setup Setup::with_records(data::Records train) const {
   return Setup(std::shared_ptr<const Parts>(std::move(parts)));
 }
 
-methods::ClientFacts Setup::facts_of(int64_t client, int64_t records) const {
-  return {declared_records(spec(), records), participations_of(client),
-          spec().privacy ? spec().privacy->budget_of(client) : 0.0};
-}
-
-std::string Setup::why_unproven() const {
-  return dataset().schema_inferred ? "the table's schema was inferred from the clients' records; declare data.schema"
-                                   : "";
+methods::ClientFacts Setup::facts_of(int64_t client) const {
+  return published().facts_of(client, partition().shard(client).size());
 }
 
 methods::ReleasePlan Setup::plan_for(int64_t client) const {
-  methods::ReleasePlan plan = method().plan(public_context(), facts_of(client, partition().shard(client).size()));
-  const std::string why = why_unproven();
-  for (privacy::Channel& channel : plan) {
-    if (channel.terms().why_unproven.empty()) channel.unproven(why);
-  }
-  return plan;
+  return published().plan_for(facts_of(client));
 }
 
 }  // namespace sotto::federation

@@ -4,14 +4,13 @@
 // settings that only shows against real data or models is a UserError of its constructor.
 #pragma once
 
-#include "config/run_spec.h"
 #include "data/partition.h"
-#include "methods/method.h"
+#include "federation/public_setup.h"
 #include "models/task_data.h"
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <string>
 
 namespace sotto::federation {
 
@@ -24,39 +23,39 @@ class Setup {
   // With data that is there already.
   Setup(const config::RunSpec& spec, std::shared_ptr<const models::TaskData> data);
 
+  // At the home of one client of a federation: `data` is all it has, and test_fraction of it is held out if it has no
+  // test split. Data that is not what the federation declares is a UserError.
+  static Setup at_home(const PublicSetup& published, int64_t client, std::shared_ptr<const models::TaskData> data);
+
   // Other settings on the same data, as far as they do not say which data that is.
   Setup with(const config::RunSpec& spec) const { return {spec, parts_->data}; }
 
   // Other training records in place of these, row by row: who holds which rows stays as it was dealt.
   Setup with_records(data::Records train) const;
 
-  const config::RunSpec& spec() const { return parts_->spec; }
-  const methods::MethodEntry& method() const { return *parts_->method; }
+  const PublicSetup& published() const { return parts_->published; }
+  const config::RunSpec& spec() const { return published().spec(); }
+  const methods::MethodEntry& method() const { return published().method(); }
   const models::TaskData& data() const { return *parts_->data; }
   const data::Dataset& dataset() const { return parts_->data->dataset; }
   const data::Partition& partition() const { return *parts_->partition; }
 
   // What a server may know, and what a client's process knows besides. Valid as long as this object or a copy of it.
-  methods::PublicContext public_context() const { return {parts_->spec, parts_->facts}; }
+  methods::PublicContext public_context() const { return published().context(); }
   methods::ClientContext client_context() const { return {public_context(), dataset().train}; }
 
-  // What is declared of a client that holds so many records.
-  methods::ClientFacts facts_of(int64_t client, int64_t records) const;
-  // In how many rounds of the run it takes part.
-  int64_t participations_of(int64_t client) const { return parts_->participations[static_cast<size_t>(client)]; }
-  // Why nothing that this run releases can be proven to be private, whatever the method; empty if it can.
-  std::string why_unproven() const;
-  // What it will release over the run.
+  // As PublicSetup says.
+  int64_t participations_of(int64_t client) const { return published().participations_of(client); }
+  const std::string& why_unproven() const { return published().why_unproven(); }
+  // What is declared of a client, and what it will release over the run.
+  methods::ClientFacts facts_of(int64_t client) const;
   methods::ReleasePlan plan_for(int64_t client) const;
 
  private:
   struct Parts {
-    config::RunSpec spec;
-    const methods::MethodEntry* method = nullptr;
+    PublicSetup published;
     std::shared_ptr<const models::TaskData> data;
     std::shared_ptr<const data::Partition> partition;
-    std::vector<int32_t> participations;
-    methods::PublicFacts facts;
   };
   explicit Setup(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 

@@ -13,13 +13,22 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kBudget = "budget.toml";
+constexpr const char* kPolicy = "policy.toml";
 constexpr const char* kLedger = "ledger.sqlite";
 constexpr const char* kMark = "ledger.mark";
 constexpr const char* kNote = "records";  // in the ledger's file: the home's id and records
 
+fs::path promise_file(const fs::path& folder) {
+  return fs::exists(folder / kPolicy) ? folder / kPolicy : folder / kBudget;
+}
+
 PrivacyTerms read_budget(const fs::path& file) {
   settings::ParsedToml parsed = settings::parse_toml(read_file(file), file.string());
   settings::Section section(std::move(parsed.value), "", parsed.source);
+  if (file.filename() == kPolicy) {
+    settings::Section budget = section.child("budget");
+    return read_promise(budget);
+  }
   PrivacyTerms terms = read_promise(section);
   section.finish();
   return terms;
@@ -53,7 +62,7 @@ void check_mark(const fs::path& folder, const Ledger& ledger, const LedgerEnd& m
 }  // namespace
 
 bool Home::is_home(const fs::path& folder) {
-  return fs::exists(folder / kBudget);
+  return fs::exists(promise_file(folder));
 }
 
 Home::Home(const fs::path& folder) : folder_(fs::absolute(folder).lexically_normal()) {
@@ -95,7 +104,7 @@ void Home::open(Ledger::Mode mode) {
     fail_user("{} is not a home: write {} with epsilon, delta and adjacency, what its owner allows over all runs",
               folder_.string(), (folder_ / kBudget).string());
   }
-  terms_ = read_budget(folder_ / kBudget);
+  terms_ = read_budget(promise_file(folder_));
   const bool marked = fs::exists(folder_ / kMark);
   const fs::path file = folder_ / kLedger;
   if (!fs::exists(file)) {
@@ -114,7 +123,7 @@ void Home::open(Ledger::Mode mode) {
   check_mark(folder_, *ledger_, mark);
   if (ledger_->terms() && *ledger_->terms() != terms_) {
     fail_user("{} says something else than the home has promised: {}; put it back, or use another home",
-              (folder_ / kBudget).string(), to_json(*ledger_->terms()).dump());
+              promise_file(folder_).string(), to_json(*ledger_->terms()).dump());
   }
 }
 

@@ -1,6 +1,7 @@
 // A home: somebody's records, and a budget that holds over every run that touches them.
 //
-//   budget.toml      what the owner promises: epsilon, delta, adjacency; unit, observer, budgets as in [privacy]
+//   budget.toml      what the owner promises: epsilon, delta, adjacency; unit, observer, budgets as in [privacy].
+//                    In the home of somebody who takes part in federations it is the table [budget] of policy.toml.
 //   ledger.sqlite    a row for every release of every run that is charged here; each says whose it is
 //   ledger.mark      how many rows the ledger had and its last link, after each commit
 //
@@ -41,7 +42,7 @@ class Home {
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
 
-  // Whether a folder looks like one: it has a budget.toml.
+  // Whether a folder looks like one: it has a budget.toml or a policy.toml.
   static bool is_home(const std::filesystem::path& folder);
 
   // Pays for a release of the run that event.run names. BudgetSpent if all that the client has released in any run
@@ -50,6 +51,8 @@ class Home {
   void spend(const Event& event, int64_t expected = 1);
   // Makes all rows so far durable, and then the mark.
   void commit();
+  // Takes back what is not durable yet, as Ledger::forget_uncommitted.
+  void forget_uncommitted() { ledger_->forget_uncommitted(); }
 
   // Absolute.
   const std::filesystem::path& folder() const { return folder_; }

@@ -242,16 +242,21 @@ void Ledger::load() {
     terms_ = privacy_terms_from(json::parse(terms));
     by_claim_ = settings::from_word<HeldTo>(meta("variant")) == HeldTo::kClaimed;
   }
-  if (terms_) {
-    for (const Event& event : events()) {
-      if (counts(event)) note_spent(event);
-    }
-  }
+  recall_spent();
   execute("COMMIT");
 }
 
+void Ledger::recall_spent() {
+  spent_.clear();
+  spent_in_run_.clear();
+  if (!terms_) return;
+  for (const Event& event : events()) {
+    if (counts(event)) note_spent(event);
+  }
+}
+
 Ledger::~Ledger() {
-  if (in_transaction_) {
+  if (in_transaction_ && name_ != kInMemory) {
     try {
       commit();
     } catch (...) {  // NOLINT(bugprone-empty-catch): nothing was released on the strength of these rows
@@ -415,6 +420,7 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   if (home_ != nullptr) {
     Event charged = event;
     charged.run = run_in_home_;
+    charged.client = client_in_home_.value_or(event.client);
     home_->spend(charged, expected);
   }
   if (!in_transaction_) {
@@ -456,6 +462,20 @@ void Ledger::commit() {
   in_transaction_ = false;
   durable_row_ = last_row_;
   durable_end_ = {rows_, head_};
+}
+
+void Ledger::forget_uncommitted() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!in_transaction_) return;
+    execute("ROLLBACK");
+    in_transaction_ = false;
+    last_row_ = durable_row_;
+    rows_ = durable_end_.rows;
+    head_ = durable_end_.head;
+    streams_.clear();
+  }
+  recall_spent();
 }
 
 void Ledger::commit_through(int64_t row) {
@@ -508,6 +528,13 @@ void Ledger::charge_to(Home& home, const std::string& name) {
   }
   home_ = &home;
   run_in_home_ = json::parse(meta(kHomeNote))["run"].get<std::string>();
+}
+
+void Ledger::charge_as(Home& home, const std::string& run, int64_t client) {
+  const std::lock_guard lock(mutex_);
+  home_ = &home;
+  run_in_home_ = run;
+  client_in_home_ = client;
 }
 
 std::string Ledger::run_in_home() const {

@@ -73,6 +73,9 @@ class Ledger {
   // From now on every release is charged to this home too (home.h), before it gets its row here; its row there is
   // durable first. `name` is for people: it begins what the run is called there. The home must outlive this object.
   void charge_to(Home& home, const std::string& name);
+  // The same for one client's part of a federation: in the home, whatever is released here is a release of `client` in
+  // the run of exactly this name.
+  void charge_as(Home& home, const std::string& run, int64_t client);
   // A run keeps the home it began with. A UserError if this one is another, knows less than the run has released, or
   // comes after releases without a home; or if the run has a home and this is null.
   void check_home(const Home* home) const;
@@ -91,6 +94,9 @@ class Ledger {
   // The same, unless this row is durable already.
   void commit_through(int64_t row);
 
+  // Takes back all rows that are not durable yet: nothing that they speak of has left, or ever will.
+  void forget_uncommitted();
+
   std::vector<Event> events() const;
   // Only those of rounds first … last: cheap however long the ledger is.
   std::vector<Event> events(int64_t first_round, int64_t last_round) const;
@@ -102,8 +108,9 @@ class Ledger {
   // secure, replay, or none if nothing was noised.
   std::string generator() const;
 
-  // A fact that the file holds beside its rows, outside the chain; "" if it does not. The names rows, head, terms,
-  // variant and home are the ledger's own.
+  // A fact that the file holds beside its rows, outside the chain; "" if it does not. One that is set while rows wait for
+  // their commit becomes durable with them, otherwise at once. The names rows, head, terms, variant and home are the
+  // ledger's own.
   std::string note(const std::string& name) const;
   void set_note(const std::string& name, const std::string& value);
 
@@ -125,6 +132,7 @@ class Ledger {
   void close();
   void execute(const char* sql) const;
   void load();
+  void recall_spent();
   // Whether a release is held against the budgets.
   bool counts(const Event& event) const;
   void refuse_unnamed(const Event& event) const;
@@ -159,6 +167,7 @@ class Ledger {
   int64_t stream_round_ = 0;
   Home* home_ = nullptr;
   std::string run_in_home_;
+  std::optional<int64_t> client_in_home_;  // instead of the client that releases
   mutable std::mutex mutex_;
 };
 

@@ -180,7 +180,8 @@ TEST_P(WholeCatalogue, UploadsAsBytesGiveTheSameModel) {
   transport::InProcess in_process(setup, cohorts, held_out, workers, *states, ledger);
   ThroughBytes through_bytes(setup, in_process);
   Evaluator evaluator(setup, held_out, workers, through_bytes);
-  Federation federation(setup, cohorts, through_bytes, evaluator, ledger);
+  Federation federation(
+      setup.published(), [&](int64_t round) { return cohorts.cohort(round); }, through_bytes, &evaluator, ledger);
   while (federation.next_round()) {
   }
   EXPECT_TRUE(same(direct.checkpoints.back().broadcast.values, federation.broadcast().values));

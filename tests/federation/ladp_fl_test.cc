@@ -141,7 +141,7 @@ TEST(LadpFl, ChoicesDependOnNothingPrivate) {
                         int64_t round, privacy::PrivateState& kept) {
     const data::Shard shard = where.partition().shard(0);
     methods::StepContext context{.seed = 1, .release = {.ledger = to, .round = round}};
-    context.own = where.facts_of(0, shard.size());
+    context.own = where.facts_of(0);
     context.own.participations = 6;
     method.step(broadcast, shard, kept, context);
     return stddevs(to.events().back());
@@ -300,7 +300,7 @@ TEST(LadpFlAsPrinted, LayersBelowTheThresholdGoOutAsTheyAre) {
     const data::Shard shard = setup.partition().shard(0);
     const methods::StepContext context{.seed = 1,
                                        .release = {.ledger = ledger, .round = 1, .seed = noise_seed},
-                                       .own = setup.facts_of(0, shard.size())};
+                                       .own = setup.facts_of(0)};
     const auto result = client->step(broadcast, shard, state, context);
     return clone(result.upload->values());
   };

@@ -189,6 +189,16 @@ const std::vector<std::string>* values_of(const TableSchema& schema, ColumnKind 
 
 }  // namespace
 
+int64_t encoded_width(const TableSchema& schema) {
+  int64_t width = 0;
+  for (const Column& column : schema.columns) {
+    if (column.kind != ColumnKind::kNumber && column.kind != ColumnKind::kCategory) continue;
+    width += column.kind == ColumnKind::kNumber ? 1 : static_cast<int64_t>(column.values.size());
+    width += column.may_be_missing ? 1 : 0;
+  }
+  return width;
+}
+
 Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& rows, const std::string& where,
                      int64_t first_row) {
   RowEncoder encoder(schema, where);

@@ -17,6 +17,9 @@ namespace sotto::data {
 Records encode_table(const TableSchema& schema, const std::vector<io::CsvRow>& rows, const std::string& where,
                      int64_t first_row);
 
+// How many numbers a record of this schema is encoded as.
+int64_t encoded_width(const TableSchema& schema);
+
 // The user's own table: FILE.csv, or a folder with train.csv and perhaps test.csv. The encoding is the declared one; if
 // `choice` says nothing, that of NAME.schema.toml or NAME.schema.json beside the table; failing that it is inferred from
 // the training rows, which the dataset then says (see table_schema.h for what that costs). The first row is a header if

@@ -1,0 +1,52 @@
+// What everybody in a federation knows, its server included: settings, method, declared facts. No records.
+//
+// Made once and never changed; copies share what they hold. One that exists is in order: settings that the method or the
+// model cannot work with are UserErrors of its constructor.
+#pragma once
+
+#include "config/run_spec.h"
+#include "methods/method.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sotto::federation {
+
+class PublicSetup {
+ public:
+  // `participations`: in how many rounds each client takes part, at most. `why_unproven`: why nothing that the clients
+  // release can be proven to be private, whatever the method; empty if it can.
+  PublicSetup(const config::RunSpec& spec, methods::PublicFacts facts, std::vector<int32_t> participations,
+              std::string why_unproven = "");
+
+  const config::RunSpec& spec() const { return parts_->spec; }
+  const methods::MethodEntry& method() const { return *parts_->method; }
+  const methods::PublicFacts& facts() const { return parts_->facts; }
+  const std::string& why_unproven() const { return parts_->why_unproven; }
+  // Valid as long as this object or a copy of it.
+  methods::PublicContext context() const { return {parts_->spec, parts_->facts}; }
+
+  int64_t participations_of(int64_t client) const { return parts_->participations[static_cast<size_t>(client)]; }
+  // What is declared of a client that holds so many records.
+  methods::ClientFacts facts_of(int64_t client, int64_t records) const;
+  // What such a client will release over the whole federation.
+  methods::ReleasePlan plan_for(const methods::ClientFacts& client) const;
+
+ private:
+  struct Parts {
+    config::RunSpec spec;
+    const methods::MethodEntry* method = nullptr;
+    methods::PublicFacts facts;
+    std::vector<int32_t> participations;
+    std::string why_unproven;
+  };
+
+  std::shared_ptr<const Parts> parts_;
+};
+
+// The number of records that stands for `held`: what [privacy] declares in its place, or itself.
+int64_t declared_records(const config::RunSpec& spec, int64_t held);
+
+}  // namespace sotto::federation
