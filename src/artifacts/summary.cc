@@ -33,7 +33,8 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
     upload_bytes += round["upload_bytes"].get<int64_t>();
     diverged += static_cast<int64_t>(round["diverged"].size());
   }
-  json summary = rounds.back()["evaluation"];
+  // Absent where models are tested at the clients' homes.
+  json summary = rounds.back().value("evaluation", json::object());
   summary["rounds"] = spec.rounds;
   summary["seconds"] = seconds;
   summary["samples_per_second"] = seconds > 0 ? samples / seconds : 0.0;

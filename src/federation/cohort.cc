@@ -46,6 +46,16 @@ std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round) {
   return stream.sample_without_replacement(clients, spec.federation.cohort);
 }
 
+std::vector<int64_t> draw_cohort(const config::RunSpec& spec, const privacy::Seed& key, int64_t round) {
+  if (takes_everyone(spec)) return sample_cohort(spec, round);
+  privacy::NoiseSource source = privacy::NoiseSource::from_key(key, "cohort", static_cast<uint64_t>(round));
+  if (spec.federation.sampling == methods::CohortSampling::kPoisson) {
+    return privacy::poisson_sample(spec.data.clients, poisson_rate(spec), source);
+  }
+  RandomStream stream(source.bits(), "cohort", static_cast<uint64_t>(round));
+  return stream.sample_without_replacement(spec.data.clients, spec.federation.cohort);
+}
+
 bool has_secret_cohorts(const config::RunSpec& spec) {
   return spec.privacy && spec.privacy->generator == privacy::Generator::kSecure &&
          spec.privacy->unit == privacy::Unit::kClient &&
@@ -69,9 +79,7 @@ CohortSchedule::CohortSchedule(const config::RunSpec& spec) : spec_(spec) {
 }
 
 std::vector<int64_t> CohortSchedule::cohort(int64_t round) const {
-  if (!key_) return sample_cohort(spec_, round);
-  privacy::NoiseSource source = privacy::NoiseSource::from_key(*key_, "cohort", static_cast<uint64_t>(round));
-  return privacy::poisson_sample(spec_.data.clients, poisson_rate(spec_), source);
+  return key_ ? draw_cohort(spec_, *key_, round) : sample_cohort(spec_, round);
 }
 
 }  // namespace sotto::federation

@@ -17,6 +17,9 @@ namespace sotto::federation {
 // them.
 std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round);
 
+// The same from a key that nobody else knows.
+std::vector<int64_t> draw_cohort(const config::RunSpec& spec, const privacy::Seed& key, int64_t round);
+
 // Whether nobody but the server may know who takes part: clients are protected, Poisson cohorts are counted on for
 // amplification, and noise is not replayed.
 bool has_secret_cohorts(const config::RunSpec& spec);

@@ -45,6 +45,10 @@ class Home {
   // Whether a folder looks like one: it has a budget.toml or a policy.toml.
   static bool is_home(const std::filesystem::path& folder);
 
+  // From here on releases of which nothing can be proven get their rows like all others, instead of being refused: the
+  // owner has said so.
+  void permit_unproven();
+
   // Pays for a release of the run that event.run names. BudgetSpent if all that the client has released in any run
   // would come to more than the home allows, or if nothing can be proven of what the observer gets to see. The same
   // release of the same run spends nothing with replayed noise, as in Ledger::spend.
@@ -74,6 +78,7 @@ class Home {
   std::unique_ptr<Ledger> ledger_;
   std::mutex mutex_;  // of commits
   int64_t marked_rows_ = 0;
+  bool unproven_permitted_ = false;
 };
 
 }  // namespace sotto::privacy

@@ -313,6 +313,11 @@ void Ledger::agree(const PrivacyTerms& terms, HeldTo held_to) {
   by_claim_ = held_to == HeldTo::kClaimed;
 }
 
+void Ledger::permit_clear() {
+  const std::lock_guard lock(mutex_);
+  clear_permitted_ = true;
+}
+
 std::optional<PrivacyTerms> Ledger::terms() const {
   const std::lock_guard lock(mutex_);
   return terms_;
@@ -323,7 +328,7 @@ bool Ledger::counts(const Event& event) const {
 }
 
 void Ledger::refuse_unnamed(const Event& event) const {
-  if (!terms_ || by_claim_ || event.mechanism != kClearMechanism) return;
+  if (!terms_ || by_claim_ || clear_permitted_ || event.mechanism != kClearMechanism) return;
   const auto& named = terms_->unproven;
   if (std::find(named.begin(), named.end(), event.what) != named.end()) return;
   throw BudgetSpent(
@@ -580,6 +585,20 @@ std::map<int64_t, Tally> Ledger::tallies(const std::string& observer) const {
     if (is_seen_by(event, observer)) tallies[event.client].add(event, query.integer(kColumnCount));
   }
   return tallies;
+}
+
+Tally Ledger::spent_since(int64_t time, int64_t client, const std::string& observer) const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_,
+                        fmt::format("SELECT {} FROM releases WHERE time >= ?1 AND client IN (?2, {})", kColumns, kEveryone));
+  query.bind(1, time);
+  query.bind(2, client);
+  Tally tally;
+  while (query.next()) {
+    const Event event = query.event();
+    if (is_seen_by(event, observer)) tally.add(event);
+  }
+  return tally;
 }
 
 std::string Ledger::generator() const {

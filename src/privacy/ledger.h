@@ -64,6 +64,9 @@ class Ledger {
   void agree(const PrivacyTerms& terms, HeldTo held_to);
   std::optional<PrivacyTerms> terms() const;
 
+  // Releases in the clear need no name in the terms from here on.
+  void permit_clear();
+
   // Writes the row and pays for the release; BudgetSpent if the client cannot afford it. Ask before computing anything
   // from private records. With replayed noise the same release again (same round, client, observer, what) spends
   // nothing: it repeats itself bit for bit. With secure noise it is another release and costs again.
@@ -105,6 +108,8 @@ class Ledger {
   // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own
   // key.
   std::map<int64_t, Tally> tallies(const std::string& observer) const;
+  // What `client` released before `observer` in rows that were written since then (seconds since 1970).
+  Tally spent_since(int64_t time, int64_t client, const std::string& observer) const;
   // secure, replay, or none if nothing was noised.
   std::string generator() const;
 
@@ -159,6 +164,7 @@ class Ledger {
   int64_t last_time_ = 0;
   std::optional<PrivacyTerms> terms_;
   bool by_claim_ = false;
+  bool clear_permitted_ = false;
   std::map<int64_t, Tally> spent_;                                // in the eyes of the declared observer
   std::map<std::string, std::map<int64_t, Tally>> spent_in_run_;  // the same by run, where rows name theirs
   std::map<Tally, double> epsilon_;                               // of tallies met so far

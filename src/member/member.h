@@ -1,0 +1,106 @@
+// One client of a federation at its home, without the network: what it works on, what it seals, what it may send.
+//
+// Nothing was released until bytes left, and bytes leave only after one commit:
+//
+//   idle      →  working    memory only: a crash costs nothing
+//   working   →  sealed     upload and new personal state written and synced; then one commit in the home's ledger of the
+//                           rows, what was sealed, where the state is, and one participation more
+//   sealed    →  sending    these bytes and no others, any number of times
+//   sending   →  settled    the server will never ask for them again: they are removed
+//
+//   HOME/outbox/PLAN-ROUND.safetensors     what is sealed and not settled
+//   HOME/states/PLAN-ROUND.safetensors     the personal model after that round
+#pragma once
+
+#include "federation/client_score.h"
+#include "federation/federation_plan.h"
+#include "federation/setup.h"
+#include "federation/state_store.h"
+#include "member/policy.h"
+#include "privacy/home.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sotto::member {
+
+struct SealedUpload {
+  int64_t round = 0;
+  std::string key;       // SHA-256 of plan, client, round and what it is: the same on every retry
+  std::string digest;    // SHA-256 of the bytes
+  int64_t bytes = 0;
+  std::string releases;  // the ledger's rows that it rests on, as JSON
+  std::filesystem::path file;
+};
+
+// What became of a round's work.
+struct Outcome {
+  std::optional<SealedUpload> upload;
+  // The round is done without one, for a reason that everybody may know: the method sends nothing in this round, or the
+  // budget is spent.
+  bool skips = false;
+  std::string why;  // for the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that anybody else may notice.
+};
+
+// The records of a home, as its ledger knows them.
+privacy::HomeRecords home_records(const Policy& policy, const models::TaskData& data);
+
+class Member {
+ public:
+  // Takes part in the plan from here on, or goes on doing so after a restart. `setup` is of the plan and of these
+  // records (Setup::at_home). What the policy or the budget does not allow is NotAllowed, and nothing is written then.
+  // All arguments but the setup must outlive it.
+  Member(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
+         const federation::Setup& setup);
+  ~Member();
+
+  // What was sealed for the round that follows the broadcast; made first, if it is not there yet. A round before one
+  // that was worked on, and one participation too many, are NotAllowed.
+  Outcome work(const methods::Broadcast& broadcast);
+
+  // The server says that it has this upload of ours. A UserError if we never sealed it: this home is an old copy, which
+  // has forgotten what it has released.
+  void check_seen(int64_t round, const std::string& digest) const;
+
+  // The server needs nothing of rounds up to this one any more.
+  void settle(int64_t durable_round);
+
+  // The model at hand on held-out records; for the owner's eyes.
+  federation::ClientScore evaluate(const methods::Broadcast& broadcast);
+
+  int64_t participations() const;
+  // The last round that was worked on.
+  int64_t last_round() const;
+  // The ε of everything the home has released or will by this plan, before the budget's observer.
+  double promised_epsilon() const;
+  double spent_epsilon() const;
+  const federation::Setup& setup() const { return setup_; }
+
+ private:
+  struct Progress;
+  class OwnState;
+  void join();
+  Progress read_progress() const;
+  void write_progress(const Progress& progress);
+  void require_affordable() const;
+  void charge_the_server(int64_t round, privacy::Ledger& ledger) const;
+  std::optional<std::string> braked() const;
+  Outcome seal(int64_t round, Progress progress, const privacy::Upload& upload, const std::string& releases);
+  std::optional<SealedUpload> sealed(const Progress& progress) const;
+  std::filesystem::path outbox_file(int64_t round) const;
+  std::filesystem::path state_file(int64_t round) const;
+
+  privacy::Home& home_;
+  const Policy& policy_;
+  const federation::FederationPlan& plan_;
+  const int64_t client_;
+  const federation::Setup setup_;
+  std::unique_ptr<methods::ClientMethod> method_;
+  std::unique_ptr<OwnState> state_;
+};
+
+}  // namespace sotto::member

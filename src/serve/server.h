@@ -1,0 +1,46 @@
+// A federation between machines, from the server's side: a run directory that a hub fills.
+#pragma once
+
+#include "artifacts/run_directory.h"
+#include "federation/federation.h"
+#include "privacy/noise/keystream.h"
+#include "serve/hub.h"
+#include "serve/hub_transport.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace sotto::serve {
+
+class Server {
+ public:
+  // Begins, or goes on where an earlier process in this folder ended. The plan must outlive it; `stop` is asked now and
+  // then, from any thread.
+  Server(const std::filesystem::path& folder, const federation::FederationPlan& plan, std::function<bool()> stop);
+
+  Hub& hub() { return hub_; }
+  const privacy::Ledger& ledger() const { return directory_.ledger(); }
+
+  // The next round, durable before it is handed out. Nothing after the last. Interrupted if asked to stop.
+  std::optional<federation::RoundRecord> next_round();
+  // Rounds that are done.
+  int64_t rounds_done() const { return federation_->broadcast().round; }
+  // Lets clients fetch the final model, and writes summary.json.
+  nlohmann::json finish();
+
+ private:
+  std::vector<int64_t> draw_cohort(int64_t round);
+
+  const federation::FederationPlan& plan_;
+  artifacts::RunDirectory directory_;
+  Hub hub_;
+  HubTransport transport_;
+  privacy::Seed cohort_key_;
+  std::unique_ptr<federation::Federation> federation_;
+};
+
+}  // namespace sotto::serve
