@@ -230,8 +230,10 @@ TEST_F(Program, TrainedModelsPredictAndExport) {
 
 TEST_F(Program, EveryCommandHasHelpWithAnExample) {
   EXPECT_THAT(sotto("--help").out, HasSubstr("sotto run"));
-  for (const char* command : {"run", "plan", "sweep", "report", "predict", "export", "pretrain", "bench simulate",
-                              "data list", "data show", "data check", "data install", "data features"}) {
+  for (const char* command : {"run",          "plan",         "sweep",          "report",     "predict",
+                              "export",       "pretrain",     "bench simulate", "data list",  "data show",
+                              "data check",   "data install", "data features",  "certs",      "certs init",
+                              "certs server", "certs token",  "certs issue",    "certs show", "enrol"}) {
     const Result result = sotto(std::string(command) + " --help");
     EXPECT_EQ(result.exit_code, 0) << command;
     EXPECT_THAT(result.out, HasSubstr("Example:")) << command;
