@@ -82,6 +82,21 @@ std::string forged(const std::string& csr_pem) {
   return {data, static_cast<size_t>(pem_size)};
 }
 
+// The same certificate, signed again by this key, with another end.
+std::string ending_at(const std::string& certificate_pem, const std::string& signer_pem, int64_t not_after) {
+  const Bio in(BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size())));
+  const Certificate certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  const Bio key_in(BIO_new_mem_buf(signer_pem.data(), static_cast<int>(signer_pem.size())));
+  const Key signer(PEM_read_bio_PrivateKey(key_in.get(), nullptr, nullptr, nullptr));
+  ASN1_TIME_set(X509_getm_notAfter(certificate.get()), not_after);
+  EXPECT_GT(X509_sign(certificate.get(), signer.get(), EVP_sha256()), 0);
+  const Bio out(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(out.get(), certificate.get());
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &data);
+  return {data, static_cast<size_t>(size)};
+}
+
 TEST(Authority, CanIssueAndNothingElse) {
   const std::string& pem = authority().certificate_pem;
   EXPECT_TRUE(is_authority(pem));
@@ -184,6 +199,19 @@ TEST(Client, CannotActAsAnAuthority) {
 TEST(Certificates, EndWithTheirAuthorityAtTheLatest) {
   const std::string certificate = issue_client(authority(), make_request("clinic-a").csr_pem, "clinic-a", 3650);
   EXPECT_EQ(validity(certificate).not_after, validity(authority().certificate_pem).not_after);
+}
+
+TEST(Certificates, AreWorthNothingOnceTheyExpired) {
+  const int64_t now = std::time(nullptr);
+  const Request request = make_request("clinic-a");
+  const std::string& by = authority().key_pem;
+  const KeyPair old_authority = {by, ending_at(authority().certificate_pem, by, now - 1)};
+  EXPECT_USER_ERROR(issue_client(old_authority, request.csr_pem, "clinic-a", 10), "expired");
+  EXPECT_USER_ERROR(issue_server(old_authority, {"localhost"}, 10), "expired");
+  const std::string certificate = issue_client(authority(), request.csr_pem, "clinic-a", 10);
+  check_client(ending_at(certificate, by, now + kDay), request.key_pem, authority().certificate_pem);
+  EXPECT_USER_ERROR(check_client(ending_at(certificate, by, now - 1), request.key_pem, authority().certificate_pem),
+                    "expired");
 }
 
 TEST(Certificates, BadTextIsOneLine) {
