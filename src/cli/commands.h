@@ -19,11 +19,13 @@ void add_fit(Command& program);
 void add_plan(Command& program);
 void add_embed(Command& program);
 void add_predict(Command& program);
+void add_join(Command& program);
 void add_ledger(Command& program);
 void add_list(Command& program);
 void add_pretrain(Command& program);
 void add_report(Command& program);
 void add_run(Command& program);
+void add_serve(Command& program);
 void add_sweep(Command& program);
 void add_ui(Command& program);
 

@@ -33,6 +33,8 @@ int run(int argc, char** argv) {
   sotto::cli::add_pretrain(program);
   sotto::cli::add_account(program);
   sotto::cli::add_calibrate(program);
+  sotto::cli::add_serve(program);
+  sotto::cli::add_join(program);
   sotto::cli::add_certs(program);
   sotto::cli::add_enrol(program);
   sotto::cli::add_bench(program);

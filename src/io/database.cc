@@ -33,23 +33,20 @@ void Database::fail() const {
   fail_user("{} cannot be used: {}", name_, sqlite3_errmsg(handle_));
 }
 
-Database::Transaction::Transaction(Database& database) : database_(database) {
+// In WAL mode, commits are synced under FULL and not under NORMAL.
+Database::Transaction::Transaction(Database& database, bool durable) : database_(database), durable_(durable) {
+  if (durable_) database_.execute("PRAGMA synchronous = FULL");
   database_.execute("BEGIN IMMEDIATE");
 }
 
 Database::Transaction::~Transaction() {
   if (open_) sqlite3_exec(database_.handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  if (durable_) sqlite3_exec(database_.handle_, "PRAGMA synchronous = NORMAL", nullptr, nullptr, nullptr);
 }
 
 void Database::Transaction::commit() {
   database_.execute("COMMIT");
   open_ = false;
-}
-
-// In WAL mode a commit under NORMAL is not synced; moving the log into the file is.
-void Database::Transaction::commit_durably() {
-  commit();
-  database_.execute("PRAGMA wal_checkpoint(FULL)");
 }
 
 Statement::Statement(Database& database, const std::string& sql) : database_(database) {

@@ -14,8 +14,8 @@ namespace sotto::io {
 class Database {
  public:
   enum class Mode { kWrite, kRead };
-  // Opens the file, or creates it (kWrite). With kWrite, transactions survive the end of the process, and those that end
-  // with commit_durably() a power cut, too.
+  // Opens the file, or creates it (kWrite). What was committed survives the end of the process; what was committed
+  // durably, a power cut, too.
   Database(const std::filesystem::path& file, Mode mode);
   ~Database();
   Database(const Database&) = delete;
@@ -27,15 +27,15 @@ class Database {
   // All changes inside become visible together, or not at all if it is left without a commit.
   class Transaction {
    public:
-    explicit Transaction(Database& database);
+    explicit Transaction(Database& database, bool durable = false);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
     void commit();
-    void commit_durably();
 
    private:
     Database& database_;
+    bool durable_;
     bool open_ = true;
   };
 

@@ -78,7 +78,9 @@ class Member {
   // The ε of everything the home has released or will by this plan, before the budget's observer.
   double promised_epsilon() const;
   double spent_epsilon() const;
-  const federation::Setup& setup() const { return setup_; }
+  double budget() const { return home_.terms().epsilon; }
+  int64_t client() const { return client_; }
+  int64_t records() const { return setup_.partition().shard(client_).size(); }
 
  private:
   struct Progress;

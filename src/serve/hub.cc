@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostUploadsAtATime = 16;
 constexpr int64_t kLargestUpload = int64_t{8} << 30;
 constexpr size_t kMostReleases = 1 << 20;  // bytes of their description
+constexpr bool kDurably = true;
 constexpr auto kLook = std::chrono::milliseconds(100);
 
 constexpr const char* kSchema = R"(
@@ -40,6 +41,10 @@ constexpr const char* kSchema = R"(
 
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+int64_t number_or_zero(const std::string& text) {
+  return text.empty() ? 0 : std::stoll(text);
 }
 
 fs::path prepared(const fs::path& folder) {
@@ -124,9 +129,9 @@ Joined Hub::join(const std::string& name, const std::string& fingerprint) {
                       "fingerprint = ?2");
   known.bind(1, name).bind(2, fingerprint);
   if (known.next()) {
-    if (known.integer(3) != 0) fail_user("'{}' was revoked", name);
+    if (known.integer(3) != 0) throw Refused(fmt::format("'{}' was revoked", name));
     if (known.text(1) != name || known.text(2) != fingerprint) {
-      fail_user("'{}' has joined with another certificate; ask the operator to revoke that one", name);
+      throw Refused(fmt::format("'{}' has joined with another certificate; ask the operator", name));
     }
     last_seen_[known.integer(0)] = now();
     left_.erase(known.integer(0));
@@ -136,15 +141,15 @@ Joined Hub::join(const std::string& name, const std::string& fingerprint) {
   count.next();
   const int64_t client = count.integer(0);
   const int64_t places = plan_.setup().spec().data.clients;
-  if (client >= places) fail_user("all {} places of this federation are taken", places);
+  if (client >= places) throw Refused(fmt::format("all {} places of this federation are taken", places));
   {
-    io::Database::Transaction transaction(database_);
+    io::Database::Transaction transaction(database_, kDurably);
     io::Statement(database_, "INSERT INTO members VALUES (?1, ?2, ?3, 0, 0, '')")
         .bind(1, client)
         .bind(2, name)
         .bind(3, fingerprint)
         .next();
-    transaction.commit_durably();
+    transaction.commit();
   }
   last_seen_[client] = now();
   fault_point("serve.joined");
@@ -181,7 +186,7 @@ int64_t Hub::reports(int64_t round) {
 
 Work Hub::work_for(int64_t client) {
   const std::lock_guard lock(mutex_);
-  Work work{.durable_round = std::stoll("0" + meta("durable_round"))};
+  Work work{.durable_round = number_or_zero(meta("durable_round"))};
   if (over_) {
     work.kind = Work::Kind::kOver;
     work.round = plan_.setup().spec().rounds;
@@ -197,10 +202,11 @@ Work Hub::work_for(int64_t client) {
 }
 
 int64_t Hub::when_there_is_work(int64_t client, std::function<void()> call) {
-  const bool already = work_for(client).kind != Work::Kind::kNothing;
+  bool already = work_for(client).kind != Work::Kind::kNothing;
   int64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
+    already = already || ending_;
     ticket = next_ticket_++;
     if (!already) waiters_[ticket] = {client, call};
   }
@@ -213,13 +219,21 @@ void Hub::no_longer_wait(int64_t ticket) {
   waiters_.erase(ticket);
 }
 
+void Hub::stop_waiting() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake();
+}
+
 // Those whom the open round concerns; all of them once it is over.
 void Hub::wake() {
   std::vector<std::function<void()>> calls;
   {
     const std::lock_guard lock(mutex_);
     for (auto it = waiters_.begin(); it != waiters_.end();) {
-      if (!over_ && !cohort_.contains(it->second.client)) {
+      if (!over_ && !ending_ && !cohort_.contains(it->second.client)) {
         ++it;
         continue;
       }
@@ -380,9 +394,9 @@ std::vector<int64_t> Hub::cohort(int64_t round, const std::function<std::vector<
       cohort = json::parse(known.text(0)).get<std::vector<int64_t>>();
     } else {
       cohort = draw();
-      io::Database::Transaction transaction(database_);
+      io::Database::Transaction transaction(database_, kDurably);
       io::Statement(database_, "INSERT INTO rounds VALUES (?1, ?2, '')").bind(1, round).bind(2, json(cohort).dump()).next();
-      transaction.commit_durably();
+      transaction.commit();
     }
     cohort_ = {cohort.begin(), cohort.end()};
   }
@@ -454,12 +468,12 @@ std::optional<std::vector<int64_t>> Hub::collect(int64_t round, const std::funct
   if (!frozen_) {
     for (const int64_t client : reporters) sync_file(spool(round) / fmt::format("{}.upload", client));
     sync_folder(spool(round));
-    io::Database::Transaction transaction(database_);
+    io::Database::Transaction transaction(database_, kDurably);
     io::Statement(database_, "UPDATE rounds SET reporters = ?1 WHERE round = ?2")
         .bind(1, json(reporters).dump())
         .bind(2, round)
         .next();
-    transaction.commit_durably();
+    transaction.commit();
     frozen_ = true;
   }
   lock.unlock();
@@ -478,9 +492,9 @@ Upload Hub::upload(int64_t round, int64_t client) {
 void Hub::close(int64_t round) {
   {
     const std::lock_guard lock(mutex_);
-    io::Database::Transaction transaction(database_);
+    io::Database::Transaction transaction(database_, kDurably);
     set_meta("durable_round", std::to_string(round));
-    transaction.commit_durably();
+    transaction.commit();
   }
   fault_point("serve.closed");
   fs::remove_all(spool(round));
@@ -520,7 +534,7 @@ int64_t Hub::open_round() {
 }
 
 int64_t Hub::durable_round() {
-  return std::stoll("0" + meta("durable_round"));
+  return number_or_zero(meta("durable_round"));
 }
 
 }  // namespace sotto::serve

@@ -24,6 +24,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct Joined {
   // The last upload of theirs that is here; round 0 if there is none.
   int64_t seen_round = 0;
   std::string seen_digest;
+};
+
+// What a client asks for and cannot have, in words that are meant for it.
+class Refused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // What a client is to do next.
@@ -94,7 +101,7 @@ class Hub {
 
   // --- For whoever speaks with clients. Names and fingerprints are those of certificates that were verified.
 
-  // Refused (UserError) if the name is taken by another certificate, was revoked, or if all places are taken.
+  // Refused if the name is taken by another certificate, was revoked, or if all places are taken.
   Joined join(const std::string& name, const std::string& fingerprint);
   // The client that this certificate belongs to; nothing if it has not joined or was revoked.
   std::optional<int64_t> member(const std::string& fingerprint);
@@ -105,6 +112,8 @@ class Hub {
   // already. The returned number takes the request back.
   int64_t when_there_is_work(int64_t client, std::function<void()> call);
   void no_longer_wait(int64_t ticket);
+  // Calls back all who wait, and from now on everybody at once: the server is going to end.
+  void stop_waiting();
 
   Answer offer(int64_t client, const Offer& offer);
   // The next bytes of what was offered under this key. kStored when they are complete and were found to be in order.
@@ -177,6 +186,7 @@ class Hub {
   };
   std::map<int64_t, Waiter> waiters_;
   int64_t next_ticket_ = 1;
+  bool ending_ = false;
   std::map<int64_t, int64_t> last_seen_;
   std::set<int64_t> left_;
 };

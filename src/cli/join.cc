@@ -1,0 +1,106 @@
+// sotto join: a federation between machines, from a client's side.
+#include "base/error.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/json_number.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/release_table.h"
+#include "remote/session.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+namespace sotto::cli {
+namespace {
+
+struct JoinOptions {
+  fs::path home;
+  OutputOptions output;
+  std::string server;
+  bool insecure = false;
+  bool yes = false;
+  double patience = 600;
+};
+
+bool asks_owner(const federation::FederationPlan& plan, const member::Member& member, bool yes) {
+  const double budget = member.budget();
+  info("{}", describe_plan(plan, member.client(), member.records()));
+  info("budget      ε = {:.4g}; spent {:.4g}; with this federation {:.4g}", budget, member.spent_epsilon(),
+       member.promised_epsilon());
+  if (yes) return true;
+  if (::isatty(STDIN_FILENO) == 0) fail_user("nobody is here to agree; read the plan above, and add --yes");
+  fmt::print(stderr, "take part? [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
+}
+
+std::string score_text(const federation::ClientScore& score) {
+  return std::isfinite(score.accuracy) ? fmt::format("{:.1f} % of {} records right", 100 * score.accuracy, score.records)
+                                       : "no held-out records";
+}
+
+void join(const JoinOptions& options) {
+  catch_interrupts();
+  remote::SessionOptions session;
+  session.home = options.home;
+  session.address = options.server;
+  session.insecure = options.insecure;
+  session.patience = options.patience;
+  session.stop = interrupted;
+  session.agree = [&](const auto& plan, const auto& member) { return asks_owner(plan, member, options.yes); };
+  session.round_done = [](const remote::SessionRound& round) {
+    info("round {}: {}; {}; ε spent {:.4g}", round.round,
+         round.sent ? "sent" : round.why.empty() ? "nothing to send" : "nothing sent, " + round.why,
+         score_text(round.score), round.spent_epsilon);
+  };
+  remote::SessionResult result;
+  try {
+    result = remote::take_part(session);
+  } catch (const remote::Unreachable& problem) {
+    if (interrupted()) throw Interrupted("stopped; what is sealed is kept: join again to go on");
+    fail_user("{}", problem.what());
+  }
+  if (!result.finished) {
+    throw Interrupted(interrupted() ? "stopped; what is sealed is kept: join again to go on" : "not joined");
+  }
+  if (options.output.json) {
+    print_json({{"participations", result.participations},
+                {"accuracy", number_or_null(result.score.accuracy)},
+                {"balanced_accuracy", number_or_null(result.score.balanced_accuracy)},
+                {"auroc", number_or_null(result.score.auroc)},
+                {"records", result.score.records},
+                {"spent_epsilon", number_or_null(result.spent_epsilon)},
+                {"folder", result.folder.string()}});
+    return;
+  }
+  print_text(fmt::format("personal model   {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
+                         score_text(result.score), result.participations, result.spent_epsilon, result.folder.string()));
+}
+
+}  // namespace
+
+void add_join(Command& program) {
+  auto options = std::make_shared<JoinOptions>();
+  Command command = program.subcommand("join", "Take part in a federation with the records of a home");
+  command.option("HOME", options->home, "The home: policy.toml, keys, ledger").required();
+  command.option("--server", options->server, "Address and port, instead of the policy's");
+  command.flag("--insecure", options->insecure, "Without certificates; only on the loopback interface");
+  command.flag("--yes", options->yes, "Agree to whatever the policy allows, without asking");
+  command.option("--patience", options->patience, "Seconds to wait for a server that is away").shows_default();
+  add_output_options(command, options->output, "Print what the personal model achieves and what was spent");
+  add_example(command, "sotto join hospital-1 --yes");
+  command.callback([options] { join(*options); });
+}
+
+}  // namespace sotto::cli

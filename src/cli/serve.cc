@@ -1,0 +1,122 @@
+// sotto serve: a federation between machines, from the server's side.
+#include "base/error.h"
+#include "base/files.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/config_options.h"
+#include "cli/output.h"
+#include "net/key_folders.h"
+#include "remote/service.h"
+#include "serve/server.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace sotto::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct ServeOptions {
+  run::ConfigSource config;
+  OutputOptions output;
+  fs::path folder;
+  fs::path certificates;
+  std::string listen = "0.0.0.0:7443";
+  std::string enrolment;
+  bool insecure = false;
+  double linger = 60;
+};
+
+federation::FederationPlan plan_of(const run::ConfigSource& source) {
+  const config::RunSpec spec = run::load_spec(source);
+  auto declared = run::load_table(source, config::kDeclaredTable);
+  if (!declared) {
+    fail_user("{} has no [declared]: a server sees no records, so that their shape, classes and number must be stated; "
+              "see docs/deployment.md",
+              source.config);
+  }
+  return {spec, std::move(*declared), run::load_table(source, config::kServeTable)};
+}
+
+remote::ServiceOptions service_options(const ServeOptions& options) {
+  remote::ServiceOptions service{.address = options.listen, .server = std::nullopt, .authority_pem = ""};
+  if (options.insecure) return service;
+  if (options.certificates.empty()) {
+    fail_user("--certs DIR is missing: `sotto certs init` makes it; --insecure serves this machine alone, in the clear");
+  }
+  service.server = net::read_server(options.certificates);
+  service.authority_pem = net::read_certificate_file(options.certificates / "authority.pem");
+  return service;
+}
+
+void report(const federation::RoundRecord& record, int64_t rounds) {
+  info("round {} of {}: {} of {} uploads, {:.2f} MB, {:.1f} s", record.round, rounds, record.uploads, record.cohort,
+       static_cast<double>(record.upload_bytes) / 1e6, record.seconds);
+}
+
+// Clients fetch the last model; whoever does not come is not waited for longer than this.
+void linger(serve::Hub& hub, double seconds) {
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  hub.wait_until_all_left([&] { return interrupted() || Clock::now() >= end; });
+}
+
+void serve(const ServeOptions& options) {
+  catch_interrupts();
+  const federation::FederationPlan plan = plan_of(options.config);
+  const remote::ServiceOptions service = service_options(options);
+  serve::Server server(options.folder, plan, interrupted);
+  std::optional<remote::EnrolmentService> enrolment;
+  if (!options.enrolment.empty()) enrolment.emplace(options.certificates, options.enrolment);
+  const config::RunSpec& spec = plan.setup().spec();
+  const int64_t wanted = std::max<int64_t>(1, std::min(plan.terms().quorum, spec.data.clients));
+  remote::Service network(server.hub(), plan, service);
+  info("plan {}: {}, {} rounds, {} places; listening on port {}{}", plan.hash().substr(0, 16), spec.method, spec.rounds,
+       spec.data.clients, network.port(), options.insecure ? ", in the clear" : "");
+  if (enrolment) info("clients enrol on port {}", enrolment->port());
+  if (server.rounds_done() > 0) info("going on after round {}", server.rounds_done());
+  if (server.hub().members() < wanted) info("waiting for {} clients", wanted);
+  if (!server.hub().wait_for_members(wanted, interrupted)) throw Interrupted("stopped before the first round");
+  while (const auto record = server.next_round()) report(*record, spec.rounds);
+  const nlohmann::json summary = server.finish();
+  linger(server.hub(), options.linger);
+  network.shut_down();
+  if (options.output.json) {
+    print_json(summary);
+    return;
+  }
+  Table table({"client", "name", "rounds"});
+  for (const serve::MemberStatus& member : server.hub().status()) {
+    table.add_row({std::to_string(member.client), member.name, std::to_string(member.participations)});
+  }
+  print_text(table.to_string() + fmt::format("\nrun directory {}\n", options.folder.string()));
+}
+
+}  // namespace
+
+void add_serve(Command& program) {
+  auto options = std::make_shared<ServeOptions>();
+  Command command = program.subcommand("serve", "Serve a federation to clients on other machines");
+  add_config_options(command, options->config);
+  command.option("--folder", options->folder, "Where the server keeps everything; one that is there is gone on with")
+      .required();
+  command.option("--certs", options->certificates, "Authority and server certificate, as `sotto certs init` made them");
+  command.option("--listen", options->listen, "Address and port").shows_default();
+  command.option("--enrol", options->enrolment, "Also hand out certificates for one-time tokens, on this address and port");
+  command.flag("--insecure", options->insecure, "Without certificates; only on the loopback interface");
+  command.option("--linger", options->linger, "Seconds to wait for clients that fetch the last model").shows_default();
+  add_output_options(command, options->output, "Print summary.json on standard output when all rounds are done");
+  add_example(command, "sotto serve federation.toml --folder server --certs certs --listen 0.0.0.0:7443");
+  command.callback([options] { serve(*options); });
+}
+
+}  // namespace sotto::cli

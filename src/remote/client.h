@@ -1,0 +1,82 @@
+// A federation's server as a client sees it.
+#pragma once
+
+#include "net/key_folders.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace sotto::remote {
+
+// The server cannot be reached, or the connection broke: worth another try.
+class Unreachable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct JoinAnswer {
+  int64_t client = 0;
+  int64_t seen_round = 0;
+  std::string seen_digest;
+};
+
+struct Task {
+  enum class Kind { kNothing, kRound, kOver };
+  Kind kind = Kind::kNothing;
+  int64_t round = 0;
+  std::string digest;  // of the broadcast
+  int64_t bytes = 0;
+  int64_t durable_round = 0;
+};
+
+struct Parcel {
+  int64_t round = 0;
+  std::string key;
+  std::string digest;
+  int64_t bytes = 0;
+  std::string releases;
+  std::filesystem::path file;
+};
+
+enum class Delivery { kStored, kLate, kRefused };
+
+struct DeliveryAnswer {
+  Delivery delivery = Delivery::kStored;
+  std::string reason;
+};
+
+// Not thread-safe. What the server refuses for good is a UserError with its words; a broken connection is Unreachable.
+class Client {
+ public:
+  // With the home's certificate. Without one (loopback only) the client is who it says it is.
+  Client(const std::string& address, const std::optional<net::Identity>& identity, const std::string& name);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  std::string plan();
+  JoinAnswer join(const std::string& plan_hash);
+  // Waits for up to half a minute.
+  Task next(const std::string& plan_hash);
+  // Bytes with this digest, or Unreachable.
+  std::string fetch(const std::string& digest, int64_t bytes);
+  // Sends what the server does not have yet, and waits while it is busy.
+  DeliveryAnswer deliver(const Parcel& parcel, const std::function<bool()>& stop);
+  void skip(int64_t round);
+  void leave();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// A certificate for the request (PEM), by a one-time token. The server shows one of `authority_pem`.
+std::string enrol(const std::string& address, const std::string& authority_pem, const std::string& token,
+                  const std::string& request_pem);
+
+}  // namespace sotto::remote

@@ -1,0 +1,219 @@
+#include "remote/session.h"
+
+#include "base/error.h"
+#include "base/fault_points.h"
+#include "base/files.h"
+#include "base/json_number.h"
+#include "base/log.h"
+#include "io/safetensors.h"
+#include "models/task_data.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace sotto::remote {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+constexpr auto kShortestPause = std::chrono::milliseconds(100);
+constexpr auto kLongestPause = std::chrono::milliseconds(5000);
+
+// Tries again while the server is away, with growing pauses, until patience ends.
+class Patience {
+ public:
+  Patience(double seconds, const std::function<bool()>& stop)
+      : limit_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))), stop_(stop) {}
+
+  template <typename Ask>
+  auto operator()(const Ask& ask) {
+    const auto begin = Clock::now();
+    auto pause = kShortestPause;
+    bool said = false;
+    while (true) {
+      try {
+        return ask();
+      } catch (const Unreachable& problem) {
+        if (stop_() || Clock::now() - begin > limit_) throw;
+        if (!std::exchange(said, true)) info("{}; trying again", problem.what());
+      }
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, kLongestPause);
+    }
+  }
+
+ private:
+  Clock::duration limit_;
+  const std::function<bool()>& stop_;
+};
+
+// The records as the plan wants them, from where the policy says they are.
+std::shared_ptr<const models::TaskData> load_records(const member::Policy& policy,
+                                                     const federation::FederationPlan& plan) {
+  const config::RunSpec& spec = plan.setup().spec();
+  data::DataOptions options = policy.data;
+  options.schema = spec.data.schema;
+  options.features = spec.data.features;
+  options.image_size = spec.data.image_size;
+  return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
+}
+
+methods::Broadcast broadcast_of(std::string bytes, int64_t round) {
+  return {round, clone(io::parse_safetensors(std::move(bytes), "the broadcast").tensors)};
+}
+
+json to_json(const SessionRound& round) {
+  return {{"round", round.round},
+          {"sent", round.sent},
+          {"accuracy", number_or_null(round.score.accuracy)},
+          {"balanced_accuracy", number_or_null(round.score.balanced_accuracy)},
+          {"auroc", number_or_null(round.score.auroc)},
+          {"spent_epsilon", number_or_null(round.spent_epsilon)}};
+}
+
+class Session {
+ public:
+  Session(const SessionOptions& options, const member::Policy& policy)
+      : options_(options),
+        policy_(policy),
+        patience_(options.patience, options.stop),
+        client_(options.address.empty() ? policy.address : options.address,
+                options.insecure ? std::nullopt : std::optional(net::read_identity(options.home)), policy.name),
+        plan_(patience_([&] { return client_.plan(); })) {}
+
+  SessionResult run() {
+    const auto data = load_records(policy_, plan_);
+    privacy::Home home(options_.home, member::home_records(policy_, *data));
+    // Before the server hears of us: what is not allowed here is not even asked for.
+    member::require_allowed(policy_, plan_, data->dataset.train.size());
+    const JoinAnswer joined = patience_([&] { return client_.join(plan_.hash()); });
+    if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients) fail_user("the server gives us no place");
+    member::Member member(home, policy_, plan_, joined.client,
+                          federation::Setup::at_home(plan_.setup(), joined.client, data));
+    member.check_seen(joined.seen_round, joined.seen_digest);
+    SessionResult result;
+    result.folder = options_.home / "federations" / plan_.hash().substr(0, 16);
+    if (options_.agree && !options_.agree(plan_, member)) return result;
+    make_folder(result.folder);
+    write_file_atomically(result.folder / "plan.json", plan_.text() + "\n");
+    follow(member, result);
+    result.participations = member.participations();
+    result.spent_epsilon = member.spent_epsilon();
+    return result;
+  }
+
+ private:
+  void follow(member::Member& member, SessionResult& result) {
+    while (!options_.stop()) {
+      const Task task = patience_([&] {
+        // After a break the server may be another process: it wants to know us again.
+        try {
+          return client_.next(plan_.hash());
+        } catch (const Unreachable&) {
+          rejoin(member);
+          throw;
+        }
+      });
+      member.settle(task.durable_round);
+      if (task.kind == Task::Kind::kRound) work(member, task, result);
+      if (task.kind == Task::Kind::kOver) {
+        finish(member, task, result);
+        return;
+      }
+    }
+  }
+
+  void rejoin(member::Member& member) {
+    try {
+      const JoinAnswer joined = client_.join(plan_.hash());
+      member.check_seen(joined.seen_round, joined.seen_digest);
+    } catch (const Unreachable&) {  // NOLINT(bugprone-empty-catch): the next try says so
+    }
+  }
+
+  std::optional<methods::Broadcast> fetch(const Task& task, int64_t round) {
+    try {
+      return broadcast_of(client_.fetch(task.digest, task.bytes), round);
+    } catch (const Unreachable& problem) {
+      info("{}", problem.what());  // the round may be over by now: ask what is next
+      std::this_thread::sleep_for(kShortestPause);
+      return std::nullopt;
+    }
+  }
+
+  void work(member::Member& member, const Task& task, SessionResult& result) {
+    const auto broadcast = fetch(task, task.round - 1);
+    if (!broadcast) return;
+    const member::Outcome outcome = member.work(*broadcast);
+    SessionRound round;
+    round.round = task.round;
+    try {
+      if (outcome.upload) {
+        round.sent = deliver(*outcome.upload);
+      } else if (outcome.skips) {
+        client_.skip(task.round);
+      }
+    } catch (const Unreachable& problem) {
+      info("{}", problem.what());  // sealed bytes wait; the server asks for them again
+      std::this_thread::sleep_for(kShortestPause);
+      return;
+    }
+    round.why = outcome.why;
+    if (options_.evaluates) round.score = member.evaluate(*broadcast);
+    round.spent_epsilon = member.spent_epsilon();
+    if (outcome.upload || outcome.skips) append_line(result.folder / "metrics.jsonl", to_json(round).dump());
+    if (options_.round_done) options_.round_done(round);
+    if (!outcome.upload && !outcome.skips) std::this_thread::sleep_for(kLongestPause);
+  }
+
+  bool deliver(const member::SealedUpload& upload) {
+    const DeliveryAnswer answer = client_.deliver({.round = upload.round,
+                                                   .key = upload.key,
+                                                   .digest = upload.digest,
+                                                   .bytes = upload.bytes,
+                                                   .releases = upload.releases,
+                                                   .file = upload.file},
+                                                  options_.stop);
+    fault_point("member.sent");
+    if (answer.delivery == Delivery::kRefused) fail_user("the server refuses our upload: {}", answer.reason);
+    return answer.delivery == Delivery::kStored;
+  }
+
+  void finish(member::Member& member, const Task& task, SessionResult& result) {
+    const auto last = fetch(task, task.round);
+    if (!last) return;
+    io::write_safetensors(result.folder / "final.safetensors",
+                          {.tensors = last->values, .metadata = {{"round", std::to_string(last->round)}}});
+    result.score = member.evaluate(*last);
+    result.finished = true;
+    try {
+      client_.leave();
+    } catch (const Unreachable&) {  // NOLINT(bugprone-empty-catch): the server need not wait for us
+    }
+  }
+
+  const SessionOptions& options_;
+  const member::Policy& policy_;
+  Patience patience_;
+  Client client_;
+  federation::FederationPlan plan_;
+};
+
+}  // namespace
+
+SessionResult take_part(const SessionOptions& options) {
+  const member::Policy policy = member::read_policy(options.home);
+  if (options.address.empty() && policy.address.empty()) {
+    fail_user("{} has no server.address; write it there, or give --server", (options.home / "policy.toml").string());
+  }
+  return Session(options, policy).run();
+}
+
+}  // namespace sotto::remote

@@ -1,0 +1,48 @@
+// A client's whole part in a federation: from the first call to the server to its personal model.
+//
+//   HOME/federations/PLAN/plan.json          what was agreed to
+//   HOME/federations/PLAN/metrics.jsonl      a line a round, for the owner: what the model at hand achieves
+//   HOME/federations/PLAN/final.safetensors  the last broadcast
+#pragma once
+
+#include "member/member.h"
+#include "remote/client.h"
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace sotto::remote {
+
+struct SessionRound {
+  int64_t round = 0;
+  bool sent = false;
+  std::string why;  // nothing was sent
+  federation::ClientScore score;
+  double spent_epsilon = 0;
+};
+
+struct SessionOptions {
+  std::filesystem::path home;
+  std::string address;                     // instead of the policy's
+  bool insecure = false;                   // without certificates, on the loopback interface
+  bool evaluates = true;                   // after every round, at home
+  double patience = 600;                   // seconds without the server, until it is given up
+  std::function<bool()> stop;
+  // Shown the plan before anything is agreed to; false: do not join.
+  std::function<bool(const federation::FederationPlan& plan, const member::Member& member)> agree;
+  std::function<void(const SessionRound&)> round_done;
+};
+
+struct SessionResult {
+  bool finished = false;  // false: the owner did not agree, or it was stopped
+  int64_t participations = 0;
+  federation::ClientScore score;
+  double spent_epsilon = 0;
+  std::filesystem::path folder;  // of the federation at home
+};
+
+SessionResult take_part(const SessionOptions& options);
+
+}  // namespace sotto::remote
