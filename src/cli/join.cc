@@ -46,8 +46,9 @@ bool asks_owner(const federation::FederationPlan& plan, const member::Member& me
 }
 
 std::string score_text(const federation::ClientScore& score) {
-  return std::isfinite(score.accuracy) ? fmt::format("{:.1f} % of {} records right", 100 * score.accuracy, score.records)
-                                       : "no held-out records";
+  return std::isfinite(score.accuracy)
+             ? fmt::format("{:.1f} % of {} records right", 100 * score.accuracy, score.records)
+             : "no held-out records";
 }
 
 void join(const JoinOptions& options) {
@@ -61,7 +62,9 @@ void join(const JoinOptions& options) {
   session.agree = [&](const auto& plan, const auto& member) { return asks_owner(plan, member, options.yes); };
   session.round_done = [](const remote::SessionRound& round) {
     info("round {}: {}; {}; ε spent {:.4g}", round.round,
-         round.sent ? "sent" : round.why.empty() ? "nothing to send" : "nothing sent, " + round.why,
+         round.sent          ? "sent"
+         : round.why.empty() ? "nothing to send"
+                             : "nothing sent, " + round.why,
          score_text(round.score), round.spent_epsilon);
   };
   remote::SessionResult result;
@@ -85,7 +88,8 @@ void join(const JoinOptions& options) {
     return;
   }
   print_text(fmt::format("personal model   {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
-                         score_text(result.score), result.participations, result.spent_epsilon, result.folder.string()));
+                         score_text(result.score), result.participations, result.spent_epsilon,
+                         result.folder.string()));
 }
 
 }  // namespace

@@ -38,13 +38,14 @@ std::string describe_plan(const federation::FederationPlan& plan, int64_t client
   const config::RunSpec& spec = plan.setup().spec();
   const methods::PublicFacts& facts = plan.setup().facts();
   std::string text = fmt::format(
-      "plan        {}\nmethod      {} ({}), {} rounds, at most {} of them with you\nclients     {}, {} a round; at least {} "
+      "plan        {}\nmethod      {} ({}), {} rounds, at most {} of them with you\nclients     {}, {} a round; at "
+      "least {} "
       "report\n",
       plan.hash().substr(0, 16), spec.method, settings::word(spec.variant), spec.rounds, facts.most_participations,
       spec.data.clients, methods::expected_cohort(spec), plan.terms().quorum);
   if (spec.privacy) {
-    text += fmt::format("promise     ε = {:.4g}, δ = {:.4g}, {} of a {}\n            {}\n", spec.privacy->budget_of(client),
-                        spec.privacy->delta, privacy::to_text(spec.privacy->adjacency),
+    text += fmt::format("promise     ε = {:.4g}, δ = {:.4g}, {} of a {}\n            {}\n",
+                        spec.privacy->budget_of(client), spec.privacy->delta, privacy::to_text(spec.privacy->adjacency),
                         settings::word(spec.privacy->unit), privacy::describe(spec.privacy->neighbours()));
   } else {
     text += "promise     none: no privacy is promised\n";

@@ -41,9 +41,10 @@ federation::FederationPlan plan_of(const run::ConfigSource& source) {
   const config::RunSpec spec = run::load_spec(source);
   auto declared = run::load_table(source, config::kDeclaredTable);
   if (!declared) {
-    fail_user("{} has no [declared]: a server sees no records, so that their shape, classes and number must be stated; "
-              "see docs/deployment.md",
-              source.config);
+    fail_user(
+        "{} has no [declared]: a server sees no records, so that their shape, classes and number must be stated; "
+        "see docs/deployment.md",
+        source.config);
   }
   return {spec, std::move(*declared), run::load_table(source, config::kServeTable)};
 }
@@ -52,7 +53,8 @@ remote::ServiceOptions service_options(const ServeOptions& options) {
   remote::ServiceOptions service{.address = options.listen, .server = std::nullopt, .authority_pem = ""};
   if (options.insecure) return service;
   if (options.certificates.empty()) {
-    fail_user("--certs DIR is missing: `sotto certs init` makes it; --insecure serves this machine alone, in the clear");
+    fail_user(
+        "--certs DIR is missing: `sotto certs init` makes it; --insecure serves this machine alone, in the clear");
   }
   service.server = net::read_server(options.certificates);
   service.authority_pem = net::read_certificate_file(options.certificates / "authority.pem");
@@ -111,7 +113,8 @@ void add_serve(Command& program) {
       .required();
   command.option("--certs", options->certificates, "Authority and server certificate, as `sotto certs init` made them");
   command.option("--listen", options->listen, "Address and port").shows_default();
-  command.option("--enrol", options->enrolment, "Also hand out certificates for one-time tokens, on this address and port");
+  command.option("--enrol", options->enrolment,
+                 "Also hand out certificates for one-time tokens, on this address and port");
   command.flag("--insecure", options->insecure, "Without certificates; only on the loopback interface");
   command.option("--linger", options->linger, "Seconds to wait for clients that fetch the last model").shows_default();
   add_output_options(command, options->output, "Print summary.json on standard output when all rounds are done");

@@ -2,7 +2,8 @@
 
 namespace sotto::federation {
 
-privacy::ReleaseContext release_context(const PublicSetup& setup, privacy::Ledger& ledger, int64_t round, int64_t client) {
+privacy::ReleaseContext release_context(const PublicSetup& setup, privacy::Ledger& ledger, int64_t round,
+                                        int64_t client) {
   const bool secure = setup.spec().privacy && setup.spec().privacy->generator == privacy::Generator::kSecure;
   return {.ledger = ledger,
           .round = round,

@@ -12,7 +12,8 @@
 namespace sotto::federation {
 
 // Who releases in the name of `client` (or of everyone, at the server), and with what noise.
-privacy::ReleaseContext release_context(const PublicSetup& setup, privacy::Ledger& ledger, int64_t round, int64_t client);
+privacy::ReleaseContext release_context(const PublicSetup& setup, privacy::Ledger& ledger, int64_t round,
+                                        int64_t client);
 
 class ClientRuntime {
  public:

@@ -24,9 +24,8 @@ constexpr size_t kLongestPlan = 4 << 20;  // bytes
 constexpr int64_t kMostClasses = 100'000;
 constexpr const char* kSource = "the plan";
 
-constexpr std::array<std::pair<data::Kind, const char*>, 3> kKinds{{{data::Kind::kImages, "images"},
-                                                                     {data::Kind::kFeatures, "features"},
-                                                                     {data::Kind::kTokens, "tokens"}}};
+constexpr std::array<std::pair<data::Kind, const char*>, 3> kKinds{
+    {{data::Kind::kImages, "images"}, {data::Kind::kFeatures, "features"}, {data::Kind::kTokens, "tokens"}}};
 
 std::string word_of(data::Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == kind; })->second;
@@ -84,12 +83,9 @@ methods::PublicFacts read_facts(settings::Section& section, const config::RunSpe
 }
 
 json to_json(const methods::PublicFacts& facts) {
-  return {{"kind", word_of(facts.kind)},
-          {"shape", facts.task.record_shape},
-          {"classes", facts.class_names},
-          {"feature_blocks", facts.feature_blocks},
-          {"records", facts.average_records},
-          {"least_records", facts.least_records}};
+  return {{"kind", word_of(facts.kind)},      {"shape", facts.task.record_shape},
+          {"classes", facts.class_names},     {"feature_blocks", facts.feature_blocks},
+          {"records", facts.average_records}, {"least_records", facts.least_records}};
 }
 
 // How the server would find data is nobody's business, and no client's.
@@ -108,7 +104,8 @@ void refuse_files(const json& config) {
     return value.is_string() && value.get_ref<const std::string&>().find_first_of("/\\~") != std::string::npos;
   };
   const auto visit = [&](const auto& self, const json& value, const std::string& key) -> void {
-    const bool names_files = key == "path" || key == "weights" || key == "schema" || key == "curve" || key == "features";
+    const bool names_files =
+        key == "path" || key == "weights" || key == "schema" || key == "curve" || key == "features";
     if (names_files && is_path(value)) {
       fail_user("the plan names a file of this machine as '{}': {}; it must not", key, value.get<std::string>());
     }
@@ -120,7 +117,8 @@ void refuse_files(const json& config) {
 
 const json& member(const json& object, const char* key, json::value_t type) {
   const auto found = object.find(key);
-  if (found == object.end() || (found->type() != type && !(type == json::value_t::number_float && found->is_number()))) {
+  if (found == object.end() ||
+      (found->type() != type && !(type == json::value_t::number_float && found->is_number()))) {
     fail_user("the server's plan is damaged: '{}' is missing or of another type", key);
   }
   return *found;
@@ -136,10 +134,11 @@ ServeTerms read_terms(settings::Section& section, const config::RunSpec& spec, i
   const bool poisson = spec.federation.sampling == methods::CohortSampling::kPoisson && cohort < spec.data.clients;
   terms.quorum = section.integer("quorum", poisson ? 0 : cohort, settings::between(0, static_cast<double>(cohort)));
   terms.deadline_seconds = section.number("deadline", terms.deadline_seconds, settings::between(1e-3, 1e7));
-  most_participations = section.integer("most_participations", spec.rounds,
-                                        settings::between(1, static_cast<double>(spec.rounds)));
+  most_participations =
+      section.integer("most_participations", spec.rounds, settings::between(1, static_cast<double>(spec.rounds)));
   if (poisson && most_participations < spec.rounds) {
-    section.fail("most_participations", "cannot be less than all rounds with Poisson cohorts: a cap would tell who was drawn");
+    section.fail("most_participations",
+                 "cannot be less than all rounds with Poisson cohorts: a cap would tell who was drawn");
   }
   section.finish();
   return terms;

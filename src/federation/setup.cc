@@ -131,8 +131,8 @@ Setup Setup::at_home(const PublicSetup& published, int64_t client, std::shared_p
   data::DataOptions alone = spec.data;
   alone.clients = 1;
   alone.partition = "iid";
-  auto partition = std::make_shared<const OneClient>(
-      spec.data.clients, client, data::make_partition(alone, data->dataset, spec.seed)->shard(0));
+  auto partition = std::make_shared<const OneClient>(spec.data.clients, client,
+                                                     data::make_partition(alone, data->dataset, spec.seed)->shard(0));
   return Setup(std::make_shared<const Parts>(Parts{published, std::move(data), std::move(partition)}));
 }
 

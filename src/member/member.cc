@@ -144,7 +144,8 @@ void Member::join() {
 Member::Progress Member::read_progress() const {
   const json value = json::parse(home_.ledger().note(note_of(plan_)), nullptr, false);
   if (!value.is_object()) fail_user("the ledger of {} is damaged", home_.folder().string());
-  return {value.at("client"), value.at("participations"), value.at("round"), value.at("state_round"), value.at("outbox")};
+  return {value.at("client"), value.at("participations"), value.at("round"), value.at("state_round"),
+          value.at("outbox")};
 }
 
 void Member::write_progress(const Progress& p) {
@@ -160,10 +161,10 @@ void Member::require_affordable() const {
   const double epsilon = promised_epsilon();
   const double budget = home_.terms().epsilon;
   if (epsilon <= budget * (1 + kTolerance)) return;
-  throw NotAllowed(
-      fmt::format("the policy does not allow this federation: its budget is ε = {:.4g} over all federations, and with this "
-                  "one it would be {:.4g}",
-                  budget, epsilon));
+  throw NotAllowed(fmt::format(
+      "the policy does not allow this federation: its budget is ε = {:.4g} over all federations, and with this "
+      "one it would be {:.4g}",
+      budget, epsilon));
 }
 
 double Member::promised_epsilon() const {
@@ -197,8 +198,7 @@ void Member::charge_the_server(int64_t round, privacy::Ledger& ledger) const {
 // Of what was spent in the last day, without what this round would add: so a round is never half allowed.
 std::optional<std::string> Member::braked() const {
   if (policy_.per_day == 0) return std::nullopt;
-  const privacy::Tally today =
-      home_.ledger().spent_since(now() - kDay, kSelf, settings::word(policy_.budget.observer));
+  const privacy::Tally today = home_.ledger().spent_since(now() - kDay, kSelf, settings::word(policy_.budget.observer));
   const double spent = today.empty() ? 0.0 : today.proven(policy_.budget.delta);
   if (spent < policy_.per_day) return std::nullopt;
   return fmt::format("ε = {:.4g} was spent in the last 24 hours, and budget.per_day is {:.4g}", spent, policy_.per_day);
@@ -212,8 +212,8 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
     return {.upload = std::nullopt, .skips = false, .why = "this round was worked on already"};
   }
   if (round < progress.round) {
-    throw NotAllowed(fmt::format("the server asks for round {} again, and round {} was worked on already", round,
-                                 progress.round));
+    throw NotAllowed(
+        fmt::format("the server asks for round {} again, and round {} was worked on already", round, progress.round));
   }
   if (progress.participations >= setup_.participations_of(client_)) {
     return {.upload = std::nullopt, .skips = true, .why = "the plan's number of participations is reached"};
@@ -285,7 +285,8 @@ Outcome Member::seal(int64_t round, Progress progress, const privacy::Upload& up
     progress.state_round = round;
   }
   fault_point("member.state-written");
-  progress.outbox = {{"round", round}, {"key", made.key}, {"digest", made.digest}, {"bytes", made.bytes}, {"releases", releases}};
+  progress.outbox = {
+      {"round", round}, {"key", made.key}, {"digest", made.digest}, {"bytes", made.bytes}, {"releases", releases}};
   home_.ledger().set_note(sealed_note(plan_, round), made.digest);
   write_progress(progress);
   home_.commit();
@@ -305,7 +306,8 @@ std::optional<SealedUpload> Member::sealed(const Progress& progress) const {
   kept.file = outbox_file(kept.round);
   if (kept.round != progress.round) return std::nullopt;
   if (!fs::exists(kept.file) || sha256_of_file(kept.file) != kept.digest) {
-    fail_user("{} is not what was sealed there; put it back from a backup, or leave the federation", kept.file.string());
+    fail_user("{} is not what was sealed there; put it back from a backup, or leave the federation",
+              kept.file.string());
   }
   return kept;
 }
@@ -328,7 +330,8 @@ void Member::settle(int64_t durable_round) {
   fs::remove(outbox_file(round));
   for (const auto& entry : fs::directory_iterator(home_.folder() / "states")) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(short_hash(plan_)) && entry.path() != state_file(progress.state_round)) fs::remove(entry.path());
+    if (name.starts_with(short_hash(plan_)) && entry.path() != state_file(progress.state_round))
+      fs::remove(entry.path());
   }
 }
 

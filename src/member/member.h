@@ -30,8 +30,8 @@ namespace sotto::member {
 
 struct SealedUpload {
   int64_t round = 0;
-  std::string key;       // SHA-256 of plan, client, round and what it is: the same on every retry
-  std::string digest;    // SHA-256 of the bytes
+  std::string key;     // SHA-256 of plan, client, round and what it is: the same on every retry
+  std::string digest;  // SHA-256 of the bytes
   int64_t bytes = 0;
   std::string releases;  // the ledger's rows that it rests on, as JSON
   std::filesystem::path file;
@@ -43,7 +43,8 @@ struct Outcome {
   // The round is done without one, for a reason that everybody may know: the method sends nothing in this round, or the
   // budget is spent.
   bool skips = false;
-  std::string why;  // for the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that anybody else may notice.
+  std::string
+      why;  // for the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that anybody else may notice.
 };
 
 // The records of a home, as its ledger knows them.

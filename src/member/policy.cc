@@ -26,7 +26,8 @@ std::vector<std::string> some_of(settings::Section& section, const char* key, co
                                  const std::vector<std::string>& choices) {
   std::vector<std::string> values = section.texts(key, fallback);
   for (const std::string& value : values) {
-    if (!holds(choices, value)) section.fail(key, fmt::format("has '{}', which is none of {}", value, join(choices, ", ")));
+    if (!holds(choices, value))
+      section.fail(key, fmt::format("has '{}', which is none of {}", value, join(choices, ", ")));
   }
   return values;
 }
@@ -100,11 +101,12 @@ void require_allowed(const Policy& policy, const federation::FederationPlan& pla
            settings::word(policy.budget.unit));
   }
   const int64_t cohort = methods::expected_cohort(spec);
-  if (cohort < policy.least_cohort) refuse("its rounds have {} clients, fewer than allow.least_cohort = {}", cohort,
-                                           policy.least_cohort);
+  if (cohort < policy.least_cohort)
+    refuse("its rounds have {} clients, fewer than allow.least_cohort = {}", cohort, policy.least_cohort);
   const int64_t most = setup.facts().most_participations;
   if (policy.most_participations > 0 && most > policy.most_participations) {
-    refuse("a client may be asked {} times, more than allow.most_participations = {}", most, policy.most_participations);
+    refuse("a client may be asked {} times, more than allow.most_participations = {}", most,
+           policy.most_participations);
   }
   if (spec.privacy && spec.privacy->records == 0 && !holds(policy.declare, kRecords)) {
     refuse("it makes the number of records public, and allow.declare does not have \"records\"");

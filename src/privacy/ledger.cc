@@ -589,8 +589,8 @@ std::map<int64_t, Tally> Ledger::tallies(const std::string& observer) const {
 
 Tally Ledger::spent_since(int64_t time, int64_t client, const std::string& observer) const {
   const std::lock_guard lock(mutex_);
-  const Statement query(database_,
-                        fmt::format("SELECT {} FROM releases WHERE time >= ?1 AND client IN (?2, {})", kColumns, kEveryone));
+  const Statement query(
+      database_, fmt::format("SELECT {} FROM releases WHERE time >= ?1 AND client IN (?2, {})", kColumns, kEveryone));
   query.bind(1, time);
   query.bind(2, client);
   Tally tally;

@@ -243,7 +243,8 @@ class FederationImpl : public v1::Federation::CallbackService {
   ServerUnaryReactor* Join(CallbackServerContext* context, const v1::JoinRequest* request,
                            v1::JoinReply* reply) override {
     const Peer peer = peer_of(*context, trusts_names_);
-    if (peer.name.empty()) return finish(context, Status(StatusCode::UNAUTHENTICATED, "the certificate names no client"));
+    if (peer.name.empty())
+      return finish(context, Status(StatusCode::UNAUTHENTICATED, "the certificate names no client"));
     if (request->plan_hash() != plan_.hash()) {
       return finish(context, Status(StatusCode::FAILED_PRECONDITION, "the plan was another one; fetch it again"));
     }
@@ -331,7 +332,9 @@ class FederationImpl : public v1::Federation::CallbackService {
     const Peer peer = peer_of(context, trusts_names_);
     return peer.fingerprint.empty() ? std::nullopt : hub_.member(peer.fingerprint);
   }
-  static Status not_a_member() { return {StatusCode::PERMISSION_DENIED, "join first; or this certificate was revoked"}; }
+  static Status not_a_member() {
+    return {StatusCode::PERMISSION_DENIED, "join first; or this certificate was revoked"};
+  }
 
   serve::Hub& hub_;
   const federation::FederationPlan& plan_;
@@ -407,8 +410,7 @@ Service::Service(serve::Hub& hub, const federation::FederationPlan& plan, const 
     fail_user("{} is not on the loopback interface: without certificates nothing leaves this machine", options.address);
   }
   parts_ = std::make_unique<Parts>(hub, plan, !options.server);
-  parts_->server =
-      listen(options.address, options.server, options.authority_pem, parts_->implementation, parts_->port);
+  parts_->server = listen(options.address, options.server, options.authority_pem, parts_->implementation, parts_->port);
 }
 
 Service::~Service() {

@@ -94,7 +94,8 @@ class Session {
     // Before the server hears of us: what is not allowed here is not even asked for.
     member::require_allowed(policy_, plan_, data->dataset.train.size());
     const JoinAnswer joined = patience_([&] { return client_.join(plan_.hash()); });
-    if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients) fail_user("the server gives us no place");
+    if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients)
+      fail_user("the server gives us no place");
     member::Member member(home, policy_, plan_, joined.client,
                           federation::Setup::at_home(plan_.setup(), joined.client, data));
     member.check_seen(joined.seen_round, joined.seen_digest);

@@ -25,10 +25,10 @@ struct SessionRound {
 
 struct SessionOptions {
   std::filesystem::path home;
-  std::string address;                     // instead of the policy's
-  bool insecure = false;                   // without certificates, on the loopback interface
-  bool evaluates = true;                   // after every round, at home
-  double patience = 600;                   // seconds without the server, until it is given up
+  std::string address;    // instead of the policy's
+  bool insecure = false;  // without certificates, on the loopback interface
+  bool evaluates = true;  // after every round, at home
+  double patience = 600;  // seconds without the server, until it is given up
   std::function<bool()> stop;
   // Shown the plan before anything is agreed to; false: do not join.
   std::function<bool(const federation::FederationPlan& plan, const member::Member& member)> agree;

@@ -108,7 +108,10 @@ std::string Hub::meta(const std::string& key) {
 }
 
 void Hub::set_meta(const std::string& key, const std::string& value) {
-  io::Statement(database_, "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)").bind(1, key).bind(2, value).next();
+  io::Statement(database_, "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")
+      .bind(1, key)
+      .bind(2, value)
+      .next();
 }
 
 // A round that was open when the process ended is open still.
@@ -124,9 +127,10 @@ void Hub::load() {
 
 Joined Hub::join(const std::string& name, const std::string& fingerprint) {
   const std::lock_guard lock(mutex_);
-  io::Statement known(database_,
-                      "SELECT client, name, fingerprint, revoked, seen_round, seen_digest FROM members WHERE name = ?1 OR "
-                      "fingerprint = ?2");
+  io::Statement known(
+      database_,
+      "SELECT client, name, fingerprint, revoked, seen_round, seen_digest FROM members WHERE name = ?1 OR "
+      "fingerprint = ?2");
   known.bind(1, name).bind(2, fingerprint);
   if (known.next()) {
     if (known.integer(3) != 0) throw Refused(fmt::format("'{}' was revoked", name));
@@ -350,7 +354,10 @@ Answer Hub::skip(int64_t client, int64_t round) {
   if (round != round_ || frozen_) return {.verdict = Verdict::kLate};
   if (!cohort_.contains(client)) return refused("this round did not ask for it");
   if (!reported(round, client)) {
-    io::Statement(database_, "INSERT INTO uploads VALUES (?1, ?2, '', '', '', 1)").bind(1, round).bind(2, client).next();
+    io::Statement(database_, "INSERT INTO uploads VALUES (?1, ?2, '', '', '', 1)")
+        .bind(1, round)
+        .bind(2, client)
+        .next();
     changed_.notify_all();
   }
   return {.verdict = Verdict::kStored};
@@ -395,7 +402,10 @@ std::vector<int64_t> Hub::cohort(int64_t round, const std::function<std::vector<
     } else {
       cohort = draw();
       io::Database::Transaction transaction(database_, kDurably);
-      io::Statement(database_, "INSERT INTO rounds VALUES (?1, ?2, '')").bind(1, round).bind(2, json(cohort).dump()).next();
+      io::Statement(database_, "INSERT INTO rounds VALUES (?1, ?2, '')")
+          .bind(1, round)
+          .bind(2, json(cohort).dump())
+          .next();
       transaction.commit();
     }
     cohort_ = {cohort.begin(), cohort.end()};
@@ -406,8 +416,8 @@ std::vector<int64_t> Hub::cohort(int64_t round, const std::function<std::vector<
 
 void Hub::publish(const methods::Broadcast& broadcast, bool is_final) {
   const fs::path file = folder_ / "broadcast" / fmt::format("{:06}.safetensors", broadcast.round);
-  const std::string bytes = io::safetensors_bytes(
-      {.tensors = broadcast.values, .metadata = {{"round", std::to_string(broadcast.round)}}});
+  const std::string bytes =
+      io::safetensors_bytes({.tensors = broadcast.values, .metadata = {{"round", std::to_string(broadcast.round)}}});
   write_file_atomically(file, bytes);
   {
     const std::lock_guard lock(mutex_);
@@ -440,13 +450,16 @@ void Hub::forget_lost_uploads() {
     if (!fs::exists(file) || sha256_of_file(file) != query.text(1)) lost.push_back(query.integer(0));
   }
   for (const int64_t client : lost) {
-    io::Statement(database_, "DELETE FROM uploads WHERE round = ?1 AND client = ?2").bind(1, round_).bind(2, client).next();
+    io::Statement(database_, "DELETE FROM uploads WHERE round = ?1 AND client = ?2")
+        .bind(1, round_)
+        .bind(2, client)
+        .next();
   }
 }
 
 std::optional<std::vector<int64_t>> Hub::collect(int64_t round, const std::function<bool()>& stop) {
-  const auto period = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(plan_.terms().deadline_seconds));
+  const auto period =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(plan_.terms().deadline_seconds));
   std::unique_lock lock(mutex_);
   SOTTO_INVARIANT(round == round_);
   Clock::time_point deadline = Clock::now() + period;

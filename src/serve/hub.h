@@ -47,8 +47,8 @@ class Refused : public std::runtime_error {
 struct Work {
   enum class Kind { kNothing, kRound, kOver };
   Kind kind = Kind::kNothing;
-  int64_t round = 0;         // to be worked on; kOver: the last one
-  std::string digest = {};   // of the broadcast to begin from; kOver: the final one
+  int64_t round = 0;        // to be worked on; kOver: the last one
+  std::string digest = {};  // of the broadcast to begin from; kOver: the final one
   int64_t bytes = 0;
   int64_t durable_round = 0;  // uploads of rounds up to this one are not needed any more
 };
@@ -62,11 +62,11 @@ struct Offer {
 };
 
 enum class Verdict {
-  kSend,       // from `offset` on
-  kStored,     // all of it is here
-  kLate,       // the round is over
-  kBusy,       // too many uploads at a time; come back
-  kRefused     // `reason` says why
+  kSend,    // from `offset` on
+  kStored,  // all of it is here
+  kLate,    // the round is over
+  kBusy,    // too many uploads at a time; come back
+  kRefused  // `reason` says why
 };
 
 struct Answer {
@@ -162,7 +162,8 @@ class Hub {
   bool reported(int64_t round, int64_t client);
   int64_t reports(int64_t round);
   std::filesystem::path spool(int64_t round) const;
-  Answer finish(int64_t client, const Offer& offer, const std::filesystem::path& part, std::unique_lock<std::mutex>& lock);
+  Answer finish(int64_t client, const Offer& offer, const std::filesystem::path& part,
+                std::unique_lock<std::mutex>& lock);
 
   const std::filesystem::path folder_;
   const federation::FederationPlan& plan_;

@@ -49,17 +49,18 @@ HubTransport::HubTransport(Hub& hub, const federation::FederationPlan& plan, pri
 void HubTransport::inspect_with(const methods::Broadcast& broadcast) {
   const auto shape = std::make_shared<const privacy::UploadShape>(
       plan_.setup().method().upload_shape(plan_.setup().context(), broadcast));
-  hub_.set_inspector([shape, setup = plan_.setup()](int64_t round, int64_t client, const Upload& upload) -> std::string {
-    try {
-      planned_releases(setup, round, client, upload.releases);
-      privacy::decode(read_file(upload.file), *shape);
-      return "";
-    } catch (const privacy::UploadRefused& refusal) {
-      return refusal.what();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-  });
+  hub_.set_inspector(
+      [shape, setup = plan_.setup()](int64_t round, int64_t client, const Upload& upload) -> std::string {
+        try {
+          planned_releases(setup, round, client, upload.releases);
+          privacy::decode(read_file(upload.file), *shape);
+          return "";
+        } catch (const privacy::UploadRefused& refusal) {
+          return refusal.what();
+        } catch (const UserError& error) {
+          return error.what();
+        }
+      });
 }
 
 // Once, however often the round is folded.

@@ -12,8 +12,7 @@ namespace sotto::serve {
 class HubTransport : public federation::Transport {
  public:
   // All arguments must outlive it. The releases that an upload rests on are written into `ledger` before it is handed on.
-  HubTransport(Hub& hub, const federation::FederationPlan& plan, privacy::Ledger& ledger,
-               std::function<bool()> stop);
+  HubTransport(Hub& hub, const federation::FederationPlan& plan, privacy::Ledger& ledger, std::function<bool()> stop);
 
   // Interrupted if it was asked to stop; the round stays open.
   void exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,

@@ -18,9 +18,8 @@ Server::Server(const fs::path& folder, const federation::FederationPlan& plan, s
       transport_(hub_, plan, directory_.ledger(), std::move(stop)),
       cohort_key_(privacy::NoiseSource::fresh_key()) {
   federation_ = std::make_unique<federation::Federation>(
-      plan_.setup(),
-      [this](int64_t round) { return hub_.cohort(round, [&] { return draw_cohort(round); }); }, transport_, nullptr,
-      directory_.ledger(), directory_.resume_from());
+      plan_.setup(), [this](int64_t round) { return hub_.cohort(round, [&] { return draw_cohort(round); }); },
+      transport_, nullptr, directory_.ledger(), directory_.resume_from());
   if (rounds_done() > hub_.durable_round()) hub_.close(rounds_done());
 }
 

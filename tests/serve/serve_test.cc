@@ -1,0 +1,419 @@
+#include "at_home.h"
+#include "base/interrupt.h"
+#include "federation/state_store.h"
+#include "methods/catalogue.h"
+#include "privacy/guarantee.h"
+#include "transport/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace sotto::serve {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kClients = 3;
+
+std::string config(const std::string& method, int rounds = 2) {
+  return fmt::format(
+      "rounds = {}\nseed = 7\n[data]\nclients = {}\n[federation]\nbatch = 16\nlr = 0.1\n[method]\nname = \"{}\"\n{}{}",
+      rounds, kClients, method, federation::needed_options(method), federation::privacy_terms(method));
+}
+
+struct Trace {
+  methods::Broadcast broadcast;
+  std::vector<privacy::Event> rows;
+};
+
+Trace simulate(const federation::Setup& setup) {
+  const auto states = federation::make_memory_store({});
+  privacy::Ledger ledger;
+  transport::Simulation simulation(setup, *states, ledger);
+  while (simulation.next_round()) {
+  }
+  return {simulation.broadcast(), ledger.events()};
+}
+
+// Whatever the server asks for, until everything is over.
+void follow(Hub& hub, std::vector<std::unique_ptr<HomeOf>>& homes) {
+  std::vector<bool> over(homes.size());
+  while (std::find(over.begin(), over.end(), false) != over.end()) {
+    for (size_t i = 0; i < homes.size(); ++i) {
+      const auto client = static_cast<int64_t>(i);
+      const Work work = hub.work_for(client);
+      homes[i]->member().settle(work.durable_round);
+      if (work.kind == Work::Kind::kOver) over[i] = true;
+      if (work.kind != Work::Kind::kRound) continue;
+      const member::Outcome outcome = homes[i]->member().work(read_broadcast(hub, work));
+      if (outcome.upload) {
+        const Answer answer = hand_in(hub, client, *outcome.upload, 1000);
+        ASSERT_EQ(answer.verdict, Verdict::kStored) << answer.reason;
+      } else {
+        hub.skip(client, work.round);
+      }
+    }
+  }
+}
+
+Trace run_at_homes(const federation::Setup& setup, const federation::FederationPlan& plan, const fs::path& folder) {
+  std::vector<std::unique_ptr<HomeOf>> homes;
+  for (int64_t i = 0; i < kClients; ++i) {
+    homes.push_back(std::make_unique<HomeOf>(folder / fmt::format("home-{}", i), setup, plan, i));
+  }
+  Server server(folder / "server", plan, [] { return false; });
+  for (int64_t i = 0; i < kClients; ++i) server.hub().join(fmt::format("home-{}", i), fmt::format("print-{}", i));
+  std::thread rounds([&] {
+    while (server.next_round()) {
+    }
+    server.finish();
+  });
+  follow(server.hub(), homes);
+  rounds.join();
+  return {read_broadcast(server.hub(), server.hub().work_for(0)), server.ledger().events()};
+}
+
+bool same(const NamedTensors& a, const NamedTensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const NamedTensor& x, const NamedTensor& y) {
+    return x.name == y.name && x.value.dtype() == y.value.dtype() && at::equal(x.value, y.value);
+  });
+}
+
+class EveryMethod : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryMethod, GivesTheModelAndTheRowsOfTheSimulation) {
+  const federation::Setup setup = federation::small_setup(config(GetParam()));
+  const federation::FederationPlan plan = plan_of(setup);
+  const TempFolder folder;
+  const Trace here = simulate(setup);
+  const Trace there = run_at_homes(setup, plan, folder.path());
+  EXPECT_EQ(here.broadcast.round, there.broadcast.round);
+  EXPECT_TRUE(same(here.broadcast.values, there.broadcast.values));
+  EXPECT_EQ(here.rows, there.rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, EveryMethod, ::testing::ValuesIn(methods::method_names()), [](const auto& test) {
+  std::string name = test.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(Plan, IsTheSameAfterItTravelled) {
+  const federation::Setup setup = federation::small_setup(config("ldp-fedavg"));
+  const federation::FederationPlan plan = plan_of(setup, "quorum = 2\ndeadline = 5\nmost_participations = 1\n");
+  const federation::FederationPlan arrived(plan.text());
+  EXPECT_EQ(arrived.hash(), plan.hash());
+  EXPECT_EQ(arrived.terms().quorum, 2);
+  EXPECT_EQ(arrived.setup().participations_of(0), 1);
+  EXPECT_EQ(arrived.setup().spec().hash(), plan.setup().spec().hash());
+  EXPECT_EQ(arrived.setup().facts().class_names, plan.setup().facts().class_names);
+}
+
+TEST(Plan, FromAHostileServerIsRefused) {
+  const federation::Setup setup = federation::small_setup(config("ldp-fedavg"));
+  const std::string text = plan_of(setup).text();
+  const auto refused = [](std::string changed, const std::string& why) {
+    try {
+      federation::FederationPlan plan(std::move(changed));
+      ADD_FAILURE() << "accepted, without: " << why;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return changed.replace(at, from.size(), to);
+  };
+  refused("", "no JSON");
+  refused("[1,2]", "no JSON");
+  refused(text.substr(0, text.size() / 2), "no JSON");
+  refused(with("\"version\":1", "\"version\":9"), "version 9");
+  refused(with("\"config\":", "\"konfig\":"), "config");
+  refused(with("weights = ''", "weights = '/etc/shadow'"), "names a file");
+  refused(with("\"shape\":[6]", "\"shape\":[-6]"), "shape");
+  refused(with("\"shape\":[6]", "\"shape\":[6,6]"), "shape");
+  refused(with("\"records\":80.0", "\"records\":1e999"), "");
+  refused(with("\"quorum\":3", "\"quorum\":99"), "quorum");
+  refused(std::string(5 << 20, ' '), "bytes");
+}
+
+class AtHome : public ::testing::Test {
+ protected:
+  AtHome()
+      : setup_(federation::small_setup(config("ldp-fedavg", 3))),
+        plan_(plan_of(setup_)),
+        home_(folder_.path() / "home", setup_, plan_, 0) {}
+
+  methods::Broadcast first() { return setup_.method().make_server(setup_.public_context())->open(); }
+
+  TempFolder folder_;
+  federation::Setup setup_;
+  federation::FederationPlan plan_;
+  HomeOf home_;
+};
+
+TEST_F(AtHome, ARetrySendsTheSameBytesAndSpendsNothing) {
+  const member::Outcome once = home_.member().work(first());
+  const double spent = home_.member().spent_epsilon();
+  const std::string bytes = read_file(once.upload->file);
+  home_.open();
+  const member::Outcome again = home_.member().work(first());
+  EXPECT_EQ(again.upload->digest, once.upload->digest);
+  EXPECT_EQ(again.upload->key, once.upload->key);
+  EXPECT_EQ(read_file(again.upload->file), bytes);
+  EXPECT_EQ(home_.member().spent_epsilon(), spent);
+  EXPECT_EQ(home_.home().ledger().rows(), 1);
+}
+
+TEST_F(AtHome, SettledUploadsAreGone) {
+  const member::Outcome outcome = home_.member().work(first());
+  home_.member().settle(0);
+  EXPECT_TRUE(fs::exists(outcome.upload->file));
+  home_.member().settle(1);
+  EXPECT_FALSE(fs::exists(outcome.upload->file));
+}
+
+TEST_F(AtHome, ARoundThatIsOverIsNotWorkedOnAgain) {
+  methods::Broadcast second = first();
+  second.round = 1;
+  home_.member().work(second);
+  EXPECT_THROW(home_.member().work(first()), member::NotAllowed);
+}
+
+TEST_F(AtHome, ADamagedSealIsRefused) {
+  const member::Outcome outcome = home_.member().work(first());
+  write_file_atomically(outcome.upload->file, "something else");
+  EXPECT_THROW(home_.member().work(first()), UserError);
+}
+
+TEST_F(AtHome, AnOldCopyOfAHomeIsRefused) {
+  const fs::path copy = folder_.path() / "copy";
+  home_.home().commit();
+  fs::copy(folder_.path() / "home", copy, fs::copy_options::recursive);
+  const member::Outcome outcome = home_.member().work(first());
+  HomeOf old(copy, setup_, plan_, 0);
+  EXPECT_NO_THROW(home_.member().check_seen(1, outcome.upload->digest));
+  EXPECT_THROW(old.member().check_seen(1, outcome.upload->digest), UserError);
+}
+
+TEST_F(AtHome, MoreThanThePlansParticipationsAreSkipped) {
+  const federation::FederationPlan plan = plan_of(setup_, "most_participations = 1\n");
+  HomeOf home(folder_.path() / "capped", setup_, plan, 0);
+  EXPECT_TRUE(home.member().work(first()).upload);
+  methods::Broadcast second = first();
+  second.round = 1;
+  const member::Outcome outcome = home.member().work(second);
+  EXPECT_FALSE(outcome.upload);
+  EXPECT_TRUE(outcome.skips);
+  EXPECT_EQ(home.home().ledger().rows(), 1);
+}
+
+TEST_F(AtHome, ASecondFederationBeyondTheBudgetIsRefused) {
+  const fs::path folder = folder_.path() / "small";
+  make_folder(folder);
+  write_file_atomically(folder / "policy.toml", "[budget]\nepsilon = 9\ndelta = 1e-3\nadjacency = \"zero-out\"\n");
+  HomeOf home(folder, setup_, plan_, 0);
+  for (int round = 0; round < 3; ++round) {
+    methods::Broadcast next = first();
+    next.round = round;
+    EXPECT_TRUE(home.member().work(next).upload);
+  }
+  const int64_t rows = home.home().ledger().rows();
+  const auto other = federation::changed(setup_, [](config::RunSpec& spec) { spec.seed = 8; });
+  const federation::FederationPlan plan = plan_of(other);
+  EXPECT_THROW(member::Member(home.home(), home.policy(), plan, 0,
+                              federation::Setup::at_home(plan.setup(), 0, records_of(other, 0))),
+               member::NotAllowed);
+  EXPECT_EQ(home.home().ledger().rows(), rows);
+}
+
+TEST_F(AtHome, ThePolicyDecides) {
+  const auto refused = [&](const std::function<void(member::Policy&)>& change, const std::string& why,
+                           const federation::FederationPlan& plan) {
+    member::Policy policy = policy_for(setup_.spec());
+    policy.unproven = false;
+    change(policy);
+    try {
+      member::require_allowed(policy, plan, 80);
+      ADD_FAILURE() << "allowed, without: " << why;
+    } catch (const member::NotAllowed& refusal) {
+      EXPECT_THAT(refusal.what(), HasSubstr(why));
+    }
+  };
+  member::Policy good = policy_for(setup_.spec());
+  good.unproven = false;
+  EXPECT_NO_THROW(member::require_allowed(good, plan_, 80));
+  refused([](auto& p) { p.methods = {}; }, "allow.methods", plan_);
+  refused([](auto& p) { p.methods = {"fedavg"}; }, "allow.methods", plan_);
+  refused([](auto& p) { p.variants = {"paper"}; }, "allow.variants", plan_);
+  refused([](auto& p) { p.trust = {"central"}; }, "allow.trust", plan_);
+  refused([](auto& p) { p.noise = privacy::Generator::kSecure; }, "allow.noise", plan_);
+  refused([](auto& p) { p.budget.adjacency = privacy::Adjacency::kReplace; }, "budget is one of", plan_);
+  refused([](auto& p) { p.least_cohort = 4; }, "least_cohort", plan_);
+  refused([](auto& p) { p.most_participations = 2; }, "most_participations", plan_);
+  refused([](auto& p) { p.declare = {}; }, "allow.declare", plan_);
+  const federation::Setup clear =
+      federation::small_setup(fmt::format("rounds = 3\n[data]\nclients = {}\n[method]\nname = \"fedavg\"\n", kClients));
+  refused([](auto& p) { p.methods = {"fedavg"}; }, "no privacy", plan_of(clear));
+  try {
+    member::require_allowed(good, plan_, 79);
+    ADD_FAILURE();
+  } catch (const member::NotAllowed& refusal) {
+    EXPECT_THAT(refusal.what(), HasSubstr("at least 80"));
+  }
+}
+
+TEST(Policies, NoFileAllowsNothing) {
+  const TempFolder folder;
+  EXPECT_THROW(member::read_policy(folder.path()), UserError);
+  write_file_atomically(folder.path() / "policy.toml",
+                        "[budget]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"zero-out\"\n");
+  const member::Policy policy = member::read_policy(folder.path());
+  EXPECT_TRUE(policy.methods.empty());
+  EXPECT_TRUE(policy.declare.empty());
+  EXPECT_FALSE(policy.unproven);
+  EXPECT_EQ(policy.noise, privacy::Generator::kSecure);
+  EXPECT_EQ(policy.trust, std::vector<std::string>{"local"});
+}
+
+class HubTest : public ::testing::Test {
+ protected:
+  HubTest()
+      : setup_(federation::small_setup(config("ldp-fedavg"))),
+        plan_(plan_of(setup_, "quorum = 1\ndeadline = 0.2\n")),
+        home_(folder_.path() / "home", setup_, plan_, 0) {}
+
+  methods::Broadcast first() { return setup_.method().make_server(setup_.public_context())->open(); }
+  std::unique_ptr<Hub> hub() { return std::make_unique<Hub>(folder_.path() / "server", plan_); }
+  void open(Hub& hub) {
+    hub.cohort(1, [] { return std::vector<int64_t>{0, 1}; });
+    hub.publish(first(), false);
+  }
+
+  TempFolder folder_;
+  federation::Setup setup_;
+  federation::FederationPlan plan_;
+  HomeOf home_;
+};
+
+TEST_F(HubTest, NamesAndCertificatesGoTogether) {
+  const auto hub = this->hub();
+  EXPECT_EQ(hub->join("a", "1").client, 0);
+  EXPECT_EQ(hub->join("b", "2").client, 1);
+  EXPECT_EQ(hub->join("a", "1").client, 0);
+  EXPECT_THROW(hub->join("a", "3"), Refused);
+  EXPECT_THROW(hub->join("c", "2"), Refused);
+  EXPECT_EQ(hub->join("c", "3").client, 2);
+  EXPECT_THROW(hub->join("d", "4"), Refused) << "all places are taken";
+  hub->revoke("b");
+  EXPECT_FALSE(hub->member("2"));
+  EXPECT_THROW(hub->join("b", "2"), Refused);
+  EXPECT_EQ(hub->member("3"), 2);
+}
+
+TEST_F(HubTest, UploadsGoOnWhereTheyStopped) {
+  auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  const auto outcome = home_.member().work(first());
+  const std::string bytes = read_file(outcome.upload->file);
+  const Offer offer{1, outcome.upload->key, outcome.upload->digest, outcome.upload->bytes, outcome.upload->releases};
+  EXPECT_EQ(hub->offer(0, offer).offset, 0);
+  hub->append(0, offer.key, 0, std::string_view(bytes).substr(0, 100));
+  EXPECT_EQ(hub->append(0, offer.key, 50, "wrong place").offset, 100);
+  hub->pause(0);
+  hub = nullptr;
+  hub = this->hub();
+  open(*hub);
+  EXPECT_EQ(hub->offer(0, offer).offset, 100);
+  EXPECT_EQ(hand_in(*hub, 0, *outcome.upload).verdict, Verdict::kStored);
+  EXPECT_EQ(hub->offer(0, offer).verdict, Verdict::kStored) << "a duplicate is no mistake";
+  Offer other = offer;
+  other.digest = std::string(64, '0');
+  EXPECT_EQ(hub->offer(0, other).verdict, Verdict::kRefused);
+  EXPECT_EQ(hub->join("a", "1").seen_digest, offer.digest);
+}
+
+TEST_F(HubTest, WhatIsWrongIsRefused) {
+  const auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  const auto outcome = home_.member().work(first());
+  const Offer good{1, outcome.upload->key, outcome.upload->digest, outcome.upload->bytes, outcome.upload->releases};
+  const auto changed = [&](const std::function<void(Offer&)>& change) {
+    Offer offer = good;
+    change(offer);
+    return hub->offer(0, offer).verdict;
+  };
+  EXPECT_EQ(changed([](Offer& o) { o.key = "../../x"; }), Verdict::kRefused);
+  EXPECT_EQ(changed([](Offer& o) { o.digest = "x"; }), Verdict::kRefused);
+  EXPECT_EQ(changed([](Offer& o) { o.bytes = -1; }), Verdict::kRefused);
+  EXPECT_EQ(changed([](Offer& o) { o.bytes = int64_t{1} << 60; }), Verdict::kRefused);
+  EXPECT_EQ(changed([](Offer& o) { o.round = 2; }), Verdict::kLate);
+  EXPECT_EQ(hub->offer(2, good).verdict, Verdict::kRefused) << "not of the cohort";
+  EXPECT_EQ(hub->offer(0, good).verdict, Verdict::kSend);
+  const std::string noise(static_cast<size_t>(good.bytes), 'x');
+  EXPECT_EQ(hub->append(0, good.key, 0, noise + "y").verdict, Verdict::kRefused);
+  EXPECT_EQ(hub->offer(0, good).verdict, Verdict::kSend);
+  const Answer answer = hub->append(0, good.key, 0, noise);
+  EXPECT_EQ(answer.verdict, Verdict::kRefused);
+  EXPECT_THAT(answer.reason, HasSubstr("not those"));
+  EXPECT_EQ(hand_in(*hub, 0, *outcome.upload).verdict, Verdict::kStored) << "and the right one is taken";
+}
+
+TEST_F(HubTest, TheDeadlineFreezesWhoIsThere) {
+  auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  const auto outcome = home_.member().work(first());
+  hand_in(*hub, 0, *outcome.upload);
+  EXPECT_EQ(hub->collect(1, [] { return false; }), std::vector<int64_t>{0});
+  hub = nullptr;
+  hub = this->hub();
+  open(*hub);
+  EXPECT_EQ(hub->skip(1, 1).verdict, Verdict::kLate);
+  EXPECT_EQ(hub->collect(1, [] { return false; }), std::vector<int64_t>{0}) << "frozen, whatever happens";
+}
+
+TEST_F(HubTest, LostFilesAreAskedForAgain) {
+  auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  const auto outcome = home_.member().work(first());
+  hand_in(*hub, 0, *outcome.upload);
+  EXPECT_EQ(hub->work_for(0).kind, Work::Kind::kNothing);
+  hub = nullptr;
+  write_file_atomically(folder_.path() / "server" / "spool" / "000001" / "0.upload", "cut");
+  hub = this->hub();
+  open(*hub);
+  EXPECT_EQ(hub->work_for(0).kind, Work::Kind::kRound);
+  EXPECT_EQ(hand_in(*hub, 0, *outcome.upload).verdict, Verdict::kStored);
+}
+
+TEST_F(HubTest, WorkIsAnnounced) {
+  const auto hub = this->hub();
+  hub->join("a", "1");
+  std::atomic<int> calls = 0;
+  hub->when_there_is_work(0, [&] { ++calls; });
+  hub->when_there_is_work(2, [&] { calls += 100; });
+  EXPECT_EQ(calls, 0);
+  open(*hub);
+  EXPECT_EQ(calls, 1) << "only those who are asked";
+  hub->when_there_is_work(0, [&] { ++calls; });
+  EXPECT_EQ(calls, 2) << "at once";
+  hub->stop_waiting();
+  EXPECT_EQ(calls, 102);
+}
+
+TEST_F(HubTest, AFolderBelongsToOnePlan) {
+  hub();
+  const federation::FederationPlan other = plan_of(setup_, "deadline = 3\n");
+  EXPECT_THROW(Hub(folder_.path() / "server", other), UserError);
+}
+
+}  // namespace
+}  // namespace sotto::serve
