@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "privacy/access.h"
+#include "privacy/row_bounds.h"
 
 #include <ATen/ATen.h>
 
@@ -11,24 +12,17 @@
 namespace sotto::privacy {
 namespace {
 
-// Scaling rounds; this much smaller, and a clipped vector's true norm is within its bound.
-constexpr double kShrink = 1.0 - 1e-6;
-// Squares of floats below 1e-38 are lost.
-constexpr double kLeastBound = 1e-9;
-
 void check_rules(const NamedTensors& values, const std::vector<ClipRule>& rules) {
   int64_t covered = 0;
   for (const ClipRule& rule : rules) {
-    if (!(rule.bound >= kLeastBound) || !std::isfinite(rule.bound)) {
-      fail_user("the clipping bound of '{}' is {}; it must be a number from {} on", rule.name, rule.bound, kLeastBound);
-    }
+    require_clip_bound(rule.name, rule.bound);
     covered += rule.tensors;
   }
   SOTTO_INVARIANT(covered == static_cast<int64_t>(values.size()));
 }
 
 at::Tensor vector_norm(const at::Tensor& rows, Norm norm) {
-  return norm == Norm::kL1 ? rows.abs().sum(1, false, at::kDouble) : rows.square().sum(1, false, at::kDouble);
+  return row_sums(norm == Norm::kL1 ? rows.abs() : rows.square());
 }
 
 // The factor that brings each row of a group's tensors, taken together, to norm ≤ bound; 0 for non-finite rows.
@@ -141,7 +135,8 @@ Bounded sum_cells(Contribution&& per_record, const CellRule& rule) {
   constexpr int64_t kRows = 1024;
   for (size_t g = 0; g < rule.parts.size(); ++g) {
     const at::Tensor& rows = values[g].value;
-    SOTTO_INVARIANT(rows.size(0) == records && rows.size(1) == rule.parts[g].width && rule.parts[g].bound > 0);
+    SOTTO_INVARIANT(rows.size(0) == records && rows.size(1) == rule.parts[g].width);
+    require_clip_bound(rule.parts[g].name, rule.parts[g].bound);
     at::Tensor sums = at::zeros({rule.cells, rule.parts[g].width}, at::kDouble);
     for (int64_t begin = 0; begin < records; begin += kRows) {
       const at::Tensor some = rows.narrow(0, begin, std::min(kRows, records - begin));
