@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "bench/median.h"
 #include "methods/prompts/prompt_learning.h"
+#include "methods/prompts/record_evidence.h"
 #include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
 #include "privacy/outer_products.h"
@@ -31,16 +32,16 @@ constexpr int64_t kRecordWidth = 2048;
 // One client's prompts and one batch, and the three ways to take a step.
 class Trainee {
  public:
-  explicit Trainee(const PromptOptions& options) : learner_(make(options)), stream_(1, "bench-prompt") {
-    const models::VisionLanguage& model = learner_.classes().model();
-    x_ = at::empty({options.batch, 1, model.feature_width()}).normal_(0.0, 1.0, stream_.torch_generator());
-    x_ = x_ / x_.norm(2, 2, true);
+  explicit Trainee(const PromptOptions& options)
+      : learner_(make(options)), stream_(1, "bench-prompt"), slots_(privacy::suited_slots(options.batch, true)) {
+    x_ = at::empty({options.batch, kRecordWidth}).normal_(0.0, 1.0, stream_.torch_generator());
     y_ = at::randint(0, options.classes, {options.batch}, stream_.torch_generator(), at::kLong);
     learner_.set(learner_.classes().photo_prompt(), learner_.first_local(stream_));
   }
 
   void plain_step() {
-    const auto evidence = look();
+    learner_.begin_step(stream_);
+    const auto evidence = methods::evidence_of_batch(learner_, x_, y_);
     learner_.descend(learner_.pull_back(methods::PromptLearner::sum_of(evidence) / records()), kLearningRate,
                      kLearningRate);
   }
@@ -89,9 +90,10 @@ class Trainee {
 
   double records() const { return static_cast<double>(y_.size(0)); }
 
+  // As the clients of a private run do.
   methods::PromptLearner::Evidence look() {
     learner_.begin_step(stream_);
-    return learner_.evidence(x_, y_);
+    return methods::evidence_in_slots(learner_, x_, y_, slots_);
   }
 
   void noisy_step(const std::string& what, int64_t tensors, int64_t coordinates,
@@ -110,6 +112,7 @@ class Trainee {
 
   methods::PromptLearner learner_;
   RandomStream stream_;
+  privacy::FixedSlots slots_;
   at::Tensor x_, y_;
   privacy::Ledger ledger_;
   int64_t round_ = 0;  // every step is a release of its own

@@ -200,7 +200,7 @@ TEST(PromptLearner, StepsDescend) {
     for (int step = 0; step < 40; ++step) {
       bench.learner.begin_step(bench.stream);
       const auto evidence = bench.learner.evidence(bench.images, bench.labels);
-      last = evidence.loss;
+      last = evidence.loss();
       if (step == 0) first = last;
       bench.learner.descend(bench.learner.pull_back(PromptLearner::sum_of(evidence) / kRecords), 1e-3, 1e-3);
     }

@@ -52,8 +52,9 @@ NamedTensors PromptClient::selected_weights() const {
 PromptLearner::Evidence PromptClient::look_at(const at::Tensor& positions, Round& round) {
   learner_.begin_step(round.start);
   data::gather(context_.records, round.shard.train.index_select(0, positions), batch_);
-  auto evidence = learner_.evidence(learner_.classes().model().image_features(batch_.x), batch_.y);
-  round.loss += evidence.loss;
+  auto evidence = slots_ ? evidence_in_slots(learner_, batch_.x, batch_.y, *slots_)
+                         : evidence_of_batch(learner_, batch_.x, batch_.y);
+  round.loss += evidence.loss();
   round.samples += positions.size(0);
   return evidence;
 }

@@ -3,6 +3,7 @@
 
 #include "methods/method.h"
 #include "methods/prompts/prompt_gradients.h"
+#include "methods/prompts/record_evidence.h"
 
 #include <memory>
 #include <optional>
@@ -12,7 +13,7 @@ namespace sotto::methods {
 class PromptClient : public ClientMethod {
  public:
   PromptClient(const ClientContext& context, const PromptTerms& terms)
-      : context_(context), terms_(terms), learner_(learner_of(context, terms)) {}
+      : context_(context), terms_(terms), learner_(learner_of(context, terms)), slots_(slots_of(context, terms)) {}
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override;
@@ -34,7 +35,8 @@ class PromptClient : public ClientMethod {
   // Moves the learner's prompts; what the client sends of them.
   virtual std::optional<privacy::Upload> train(Round& round) = 0;
 
-  // Starts a step with the records at these positions of the shard.
+  // Starts a step with the records at these positions of the shard. Where anybody adds noise, what is found of a record
+  // does not depend on the others.
   PromptLearner::Evidence look_at(const at::Tensor& positions, Round& round);
   // Ends it.
   void descend(NamedTensors gradients);
@@ -46,6 +48,7 @@ class PromptClient : public ClientMethod {
   ClientContext context_;
   PromptTerms terms_;
   PromptLearner learner_;
+  std::optional<privacy::FixedSlots> slots_;
   data::Batch batch_;
   at::Tensor text_;  // of the selected prompts, once they were asked for
 };

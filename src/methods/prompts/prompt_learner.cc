@@ -88,7 +88,7 @@ PromptLearner::Evidence PromptLearner::evidence(const at::Tensor& images, const 
   }
   const at::Tensor log_probabilities = at::log_softmax(logits, 1);
   Evidence evidence;
-  evidence.loss = -log_probabilities.gather(1, labels.unsqueeze(1)).sum().item<double>();
+  evidence.losses = -log_probabilities.gather(1, labels.unsqueeze(1)).squeeze(1);
   const at::Tensor errors =
       (log_probabilities.exp() - at::one_hot(labels, logits.size(1)).to(logits.scalar_type())) / temperature;
   if (aligned) {
@@ -99,6 +99,10 @@ PromptLearner::Evidence PromptLearner::evidence(const at::Tensor& images, const 
     evidence.images = images.select(1, 0);
   }
   return evidence;
+}
+
+double PromptLearner::Evidence::loss() const {
+  return losses.sum().item<double>();
 }
 
 at::Tensor PromptLearner::sum_of(const Evidence& evidence) {
@@ -170,17 +174,21 @@ NamedTensors PromptLearner::pull_back(const at::Tensor& by_features) const {
 NamedTensors PromptLearner::pull_back_each(const Evidence& evidence) const {
   const int64_t records = evidence.images.size(0);
   const int64_t prompts = shape_.local == LocalPrompt::kAligned ? 2 : 1;
-  std::vector<int64_t> shape = leaf_.sizes().vec();
-  shape.insert(shape.begin(), records);
-  at::Tensor each = at::empty(shape);
+  NamedTensors each = parameter_shapes();
+  for (NamedTensor& parameter : each) {
+    std::vector<int64_t> shape = parameter.value.sizes().vec();
+    shape.insert(shape.begin(), records);
+    parameter.value = at::empty(shape);
+  }
   at::Tensor by_text = at::zeros_like(text_.detach());
   for (int64_t i = 0; i < records; ++i) {
     const at::Tensor own =
         evidence.errors.defined() ? at::outer(evidence.errors[i], evidence.images[i]) : evidence.images[i];
     by_text.narrow(0, 0, prompts).copy_(own.view({prompts, text_.size(1), text_.size(2)}));
-    each.select(0, i).copy_(leaf_gradient(by_text));
+    const NamedTensors gradients = by_parameters(leaf_gradient(by_text));
+    for (size_t k = 0; k < each.size(); ++k) each[k].value.select(0, i).copy_(gradients[k].value);
   }
-  return by_parameters(each);
+  return each;
 }
 
 NamedTensors PromptLearner::public_terms() const {

@@ -47,9 +47,11 @@ class PromptLearner {
 
   // What a step computes of a batch: image features [n, m, d] and labels.
   struct Evidence {
-    double loss = 0;    // sum over the records
+    at::Tensor losses;  // [n]
     at::Tensor errors;  // [n, C]: gradient of a record's loss by its logits, over the temperature
     at::Tensor images;  // [n, d]; kAligned: [n, J·C·d], the gradients themselves, and then no errors
+
+    double loss() const;  // sum over the records
   };
   // Starts a step: factors p_L (`start` is public randomness) and sends the prompts through the text tower.
   void begin_step(RandomStream& start);
@@ -64,7 +66,7 @@ class PromptLearner {
 
   // Σ over the batch of gradients by the text features, [·] of feature_coordinates() → by what is trained.
   NamedTensors pull_back(const at::Tensor& by_features) const;
-  // Each record's own: one pass through the text tower for each. Tensors [n, …].
+  // Each record's own: one pass through the text tower for each, so that none depends on the others. Tensors [n, …].
   NamedTensors pull_back_each(const Evidence& evidence) const;
   // Gradients of terms that know of no record.
   NamedTensors public_terms() const;
@@ -76,8 +78,7 @@ class PromptLearner {
  private:
   at::Tensor trained_prompts() const;  // [J', b, w]
   at::Tensor leaf_gradient(const at::Tensor& by_text) const;
-  // `by_prompts` [J', b, w], or one for each record [n, J', b, w].
-  NamedTensors by_parameters(const at::Tensor& by_prompts) const;
+  NamedTensors by_parameters(const at::Tensor& by_prompts) const;  // [J', b, w]
 
   PromptShape shape_;
   models::PromptedClasses classes_;

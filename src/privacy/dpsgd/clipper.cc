@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "models/layers.h"
 #include "privacy/dpsgd/chunk_pass.h"
 #include "privacy/dpsgd/parameters.h"
@@ -22,15 +21,6 @@ namespace {
 constexpr double kShareOfActivations = 0.5;
 // A clipped pass may hold this much more than a plain one of the whole batch.
 constexpr double kMemoryRatio = 1.15;
-// Random batches: the last pass is half empty on average, a quarter of the batch keeps that at an eighth.
-constexpr int64_t kPassesOfRandomBatch = 4;
-constexpr int64_t kFewestSlotsOfRandomBatch = 16;
-// Matrix products take rows in tiles: whole tiles are computed alike.
-constexpr int64_t kTile = 16;
-
-int64_t whole_tiles(int64_t slots) {
-  return std::min(kMostSlots, (slots + kTile - 1) / kTile * kTile);
-}
 
 // total += gradient, which becomes zero.
 void move_into(const at::Tensor& total, const at::Tensor& gradient) {
@@ -47,12 +37,7 @@ int64_t suggested_slots(const RehearsalPass& rehearsal, const ClipOptions& optio
   const double plain = static_cast<double>(rehearsal.activation_floats()) / kShareOfActivations;
   const double clipped = plain + static_cast<double>(rehearsal.kept_floats());
   const auto fitting = static_cast<int64_t>(static_cast<double>(batch) * kMemoryRatio * plain / clipped);
-  const int64_t most = std::clamp<int64_t>(fitting, 1, kMostSlots);
-  if (options.batches_vary) {
-    return std::min(most, whole_tiles(std::max(kFewestSlotsOfRandomBatch, batch / kPassesOfRandomBatch)));
-  }
-  const int64_t passes = (batch + most - 1) / most, even = (batch + passes - 1) / passes;
-  return even < kTile ? even : std::min(most, whole_tiles(even));
+  return suited_slots(batch, options.batches_vary, std::clamp<int64_t>(fitting, 1, kMostSlots));
 }
 
 ClippedLayers clipped_layers(models::Model& model, const std::vector<NamedParameter>& parameters) {
@@ -135,7 +120,8 @@ class PerExampleClipper::Impl {
       if (batch > slots_) total.gradient = emptied_total();
       for (int64_t first = 0; first < batch; first += slots_) {
         const int64_t count = std::min(slots_, batch - first);
-        add_pass(filled(x, first, count, blanks_.x), filled(y, first, count, blanks_.y), first, count, losses, total);
+        add_pass(with_blanks(x.narrow(0, first, count), slots_, blanks_.x),
+                 with_blanks(y.narrow(0, first, count), slots_, blanks_.y), first, count, losses, total);
         if (batch > slots_) move_into(total_, gradient_);
       }
       if (batch > slots_) gradient_.copy_(total_);
@@ -175,8 +161,10 @@ class PerExampleClipper::Impl {
     const int64_t wanted = options_.slots > 0 ? options_.slots : suggested_slots(*rehearsal_, options_);
     const auto [known, is_new] = chosen_.try_emplace(wanted, wanted);
     int64_t& slots = known->second;
-    if (is_new && slots > 1 && !slots_are_alike(x, y, slots, losses)) slots = whole_tiles(wanted);
-    if (is_new && slots > 1 && !slots_are_alike(x, y, slots, losses)) slots = 1;
+    if (is_new && slots > 1 && !slots_are_alike(x, y, slots, losses)) {
+      slots = whole_tiles(wanted);
+      if (!slots_are_alike(x, y, slots, losses)) slots = 1;
+    }
     slots_ = slots;
     if (is_new && slots_ == 1 && wanted > 1) {
       warn(
@@ -187,17 +175,11 @@ class PerExampleClipper::Impl {
 
   // Of a made-up example: nothing here depends on the records.
   bool slots_are_alike(const at::Tensor& x, const at::Tensor& y, int64_t slots, const Losses& losses) {
-    at::Tensor example = at::zeros_like(x.narrow(0, 0, 1));
-    if (example.is_floating_point()) example.normal_(0, 1, RandomStream(1, "slots").torch_generator());
-    const at::Tensor label = at::zeros_like(y.narrow(0, 0, 1));
     Chunk chunk(slots, bounds_.size());
     ChunkPass pass(layers_, &*rehearsal_, chunk);
-    measure(example.repeat_interleave(slots, 0), label.repeat_interleave(slots, 0), losses, pass, slots);
+    measure(made_up_rows(x, slots), at::zeros_like(y.narrow(0, 0, 1)).repeat_interleave(slots, 0), losses, pass, slots);
     for (size_t group = 0; group < bounds_.size(); ++group) {
-      const double* squares = chunk.squares(group);
-      if (std::isfinite(squares[0]) &&
-          !std::all_of(squares, squares + slots, [&](double s) { return s == squares[0]; }))
-        return false;
+      if (!rows_are_alike(at::from_blob(chunk.squares(group), {slots}, at::kDouble))) return false;
     }
     return true;
   }
@@ -214,18 +196,6 @@ class PerExampleClipper::Impl {
       fail_user("per-example clipping: the loss must have one value per example");
     pass.measure(values);
     return values;
-  }
-
-  // The rows [first, first + count), and zeros in the slots that are left.
-  at::Tensor filled(const at::Tensor& rows, int64_t first, int64_t count, at::Tensor& buffer) const {
-    const at::Tensor own = rows.narrow(0, first, count);
-    if (count == slots_) return own;
-    std::vector<int64_t> shape = rows.sizes().vec();
-    shape[0] = slots_;
-    if (!buffer.defined() || buffer.sizes() != shape) buffer = at::empty(shape, rows.options());
-    buffer.narrow(0, 0, count).copy_(own);
-    buffer.narrow(0, count, slots_ - count).zero_();
-    return buffer;
   }
 
   void add_pass(const at::Tensor& x, const at::Tensor& y, int64_t first, int64_t count, const Losses& losses,

@@ -13,10 +13,8 @@
 // are refused.) What remains is the rounding of the sum itself, Σ_i c_i h_i: floats within a pass of at most kMostSlots
 // examples, doubles between passes. It is not any example's; a release charges for it (mechanisms/gaussian.cc).
 //
-// h_i depends on example i alone, to the last bit. Kernels may add up in an order that follows from the shape of what
-// they are given, so every pass has the same number of slots, and slots without an example hold a blank that counts for
-// nothing. That no slot is computed in another way than the next is checked once, with one example in all of them; on a
-// machine where it is not so, passes have one slot.
+// h_i depends on example i alone, to the last bit: every pass has the same number of slots, and slots without an example
+// hold a blank that counts for nothing (slots.h).
 //
 // Contract with the model: every trainable parameter is used inside a models::Layer whose input and output have the
 // examples along their first dimension, and the loss of an example depends on no other example. What can be checked of
@@ -26,6 +24,7 @@
 
 #include "models/flat.h"
 #include "models/model.h"
+#include "privacy/dpsgd/slots.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -53,9 +52,6 @@ struct ClipOptions {
   int64_t usual_batch = 256;  // public: what a batch may be expected to hold
   bool batches_vary = false;  // batches are random, so that passes are better short
 };
-
-// Of one pass: so few that rounding of their sum in floats is covered by the margin of a release.
-inline constexpr int64_t kMostSlots = 64;
 
 // All of it is private, the numbers of examples too.
 struct ClippedSum {
