@@ -4,6 +4,7 @@
 #include "methods/prototypes/dimension_score.h"
 #include "methods/prototypes/losses.h"
 #include "methods/prototypes/prototype_encoder.h"
+#include "privacy/dpsgd/slots.h"
 #include "privacy/ledger.h"
 
 #include <ATen/ATen.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <vector>
 
 namespace sotto::methods {
 namespace {
@@ -313,13 +315,22 @@ class Client : public ClientMethod {
     return noisy_ != nullptr ? noisy_->trainer.features(x) : mine.untouched_features(x);
   }
 
+  // Whether a record may be missing, so that those behind it move up.
+  bool records_may_shift() const {
+    return upload_is_apart() && spec_.privacy->adjacency == privacy::Adjacency::kAddRemove;
+  }
+
   // All records of the client and their labels; in no cells yet.
   LabelledFeatures placed_records(Personal& mine, const at::Tensor& centre, const data::Shard& shard) const {
+    privacy::FixedSlots slots;
+    const auto features = [&](const std::vector<at::Tensor>& x) {
+      return std::vector<at::Tensor>{placed(source_features(mine, x[0]), centre)};
+    };
     std::vector<at::Tensor> values = {at::empty({0, shape_.width})}, labels = {at::empty({0}, at::kLong)};
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
       data::gather(records_, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
-      values.push_back(placed(source_features(mine, batch.x), centre));
+      values.push_back(records_may_shift() ? slots.apply({batch.x}, features)[0] : features({batch.x})[0]);
       labels.push_back(batch.y.clone());
     }
     LabelledFeatures records;
@@ -358,7 +369,8 @@ class Client : public ClientMethod {
     return cells;
   }
 
-  // A record moves nothing but the sums of the cell it is in: anchors are public.
+  // A record moves nothing but the sums of the cell it is in: anchors are public, and in fixed slots its own does not
+  // depend on how many others its class has.
   at::Tensor cells_around_anchors(const LabelledFeatures& records, const NamedTensors& broadcast) const {
     if (shape_.anchors == 1) return records.labels;
     at::Tensor anchors = find_tensor(broadcast, kAnchors);  // [C, anchors, d]
@@ -366,13 +378,11 @@ class Client : public ClientMethod {
       anchors = public_directions(shape_, spec_.seed).unsqueeze(0).expand({shape_.classes, -1, -1});
     }
     const at::Tensor directions = anchors / anchors.norm(2, 2, true).clamp_min(1e-8);
-    at::Tensor nearest = at::zeros_like(records.labels);
-    for (int64_t c = 0; c < shape_.classes; ++c) {
-      const at::Tensor rows = records.labels.eq(c).nonzero().squeeze(1);
-      if (rows.numel() == 0) continue;
-      nearest.index_copy_(0, rows, records.values.index_select(0, rows).mm(directions[c].t()).argmax(1));
-    }
-    return records.labels * shape_.anchors + nearest;
+    privacy::FixedSlots slots;
+    const auto cosines = slots.apply({records.values, records.labels}, [&](const std::vector<at::Tensor>& some) {
+      return std::vector<at::Tensor>{directions.index_select(0, some[1]).bmm(some[0].unsqueeze(2)).squeeze(2)};
+    });
+    return records.labels * shape_.anchors + cosines[0].argmax(1);
   }
 
   const RunSettings& spec_;
