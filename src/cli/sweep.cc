@@ -28,6 +28,7 @@ struct SweepCommand {
   run::ConfigSource config;
   experiments::SweepOptions table;
   bool quick = false;
+  std::string home;
   bool private_selection = false;
   double trials = 10;
   std::string trial_law = "logarithmic";
@@ -141,6 +142,12 @@ void select(const SweepCommand& command, const Command& given) {
 
 void sweep(const SweepCommand& command, const Command& given) {
   catch_interrupts();
+  if (given.has("--home")) {
+    fail_user(
+        "a sweep cannot be charged to the home {}: to choose among runs costs more than the run that is shown, and no "
+        "row of a ledger says how much; charge single runs with sotto run --home {}",
+        command.home, command.home);
+  }
   if (command.private_selection) {
     select(command, given);
     return;
@@ -185,6 +192,7 @@ void add_sweep(Command& program) {
   command.option("--score-noise", options->score_noise, "Standard deviation of the noise on the accuracy")
       .shows_default();
   command.option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep, or -selection)");
+  command.option("--home", options->home, "Refused: a home is charged by single runs (sotto run --home)");
   command.option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)").range(0, 1024);
   add_output_options(command, options->output, "Print the table as JSON");
   add_example(command,

@@ -341,6 +341,8 @@ TEST_F(Privacy, PrivateSelectionShowsTheBestAlone) {
   expect_user_error(sweep + "--out other --set privacy.noise=replay", "privacy.noise = \"secure\"");
   expect_user_error("sweep config.toml --private-selection --out other", "state [privacy]");
   expect_user_error("sweep config.toml --trials 3 --out other", "is for --private-selection");
+  expect_user_error(sweep + "--home owner --out other", "sotto run --home owner");
+  expect_user_error("sweep config.toml --seeds 2 --home owner --out other", "cannot be charged to the home owner");
   EXPECT_FALSE(fs::exists(folder_ / "other"));
 }
 
