@@ -70,6 +70,9 @@ class Personal {
 
   NamedTensors kept() const { return clone(kept_); }
 
+  // For features around this centre, or around none.
+  privacy::FixedSlots& slots(const at::Tensor& centre) { return centre.defined() ? centred_slots_ : slots_; }
+
   // Features that no private record has had a part in making.
   at::Tensor untouched_features(const at::Tensor& x) {
     const at::NoGradGuard no_grad;
@@ -82,6 +85,7 @@ class Personal {
   std::shared_ptr<Head> teacher_;
   NamedTensors kept_;
   NamedTensors initial_;
+  privacy::FixedSlots slots_, centred_slots_;
 };
 
 class Client : public ClientMethod {
@@ -322,7 +326,6 @@ class Client : public ClientMethod {
 
   // All records of the client and their labels; in no cells yet.
   LabelledFeatures placed_records(Personal& mine, const at::Tensor& centre, const data::Shard& shard) const {
-    privacy::FixedSlots slots;
     const auto features = [&](const std::vector<at::Tensor>& x) {
       return std::vector<at::Tensor>{placed(source_features(mine, x[0]), centre)};
     };
@@ -330,7 +333,7 @@ class Client : public ClientMethod {
     data::Batch batch;
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
       data::gather(records_, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
-      values.push_back(records_may_shift() ? slots.apply({batch.x}, features)[0] : features({batch.x})[0]);
+      values.push_back(records_may_shift() ? mine.slots(centre).apply({batch.x}, features)[0] : features({batch.x})[0]);
       labels.push_back(batch.y.clone());
     }
     LabelledFeatures records;

@@ -173,13 +173,16 @@ class PerExampleClipper::Impl {
     }
   }
 
-  // Of a made-up example: nothing here depends on the records.
+  // Of made-up examples: nothing here depends on the records.
   bool slots_are_alike(const at::Tensor& x, const at::Tensor& y, int64_t slots, const Losses& losses) {
-    Chunk chunk(slots, bounds_.size());
-    ChunkPass pass(layers_, &*rehearsal_, chunk);
-    measure(made_up_rows(x, slots), at::zeros_like(y.narrow(0, 0, 1)).repeat_interleave(slots, 0), losses, pass, slots);
-    for (size_t group = 0; group < bounds_.size(); ++group) {
-      if (!rows_are_alike(at::from_blob(chunk.squares(group), {slots}, at::kDouble))) return false;
+    const at::Tensor label = at::zeros_like(y.narrow(0, 0, 1)).repeat_interleave(slots, 0);
+    for (int64_t which = 0; which < enough_trials(gradient_.numel(), slots); ++which) {
+      Chunk chunk(slots, bounds_.size());
+      ChunkPass pass(layers_, &*rehearsal_, chunk);
+      measure(made_up_rows(x, slots, which), label, losses, pass, slots);
+      for (size_t group = 0; group < bounds_.size(); ++group) {
+        if (!rows_are_alike(at::from_blob(chunk.squares(group), {slots}, at::kDouble))) return false;
+      }
     }
     return true;
   }

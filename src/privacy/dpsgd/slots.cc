@@ -14,11 +14,29 @@ namespace {
 
 constexpr int64_t kPassesOfRandomBatch = 4;
 constexpr int64_t kTile = 16;
+constexpr int64_t kComparedNumbers = 1 << 16;
+constexpr int64_t kMostTrials = 256;
+constexpr int64_t kTrialsOfTiles = 16;
 
 // As a tensor that was just made: kernels may look at where rows begin.
 bool lies_like_new(const at::Tensor& rows) {
   constexpr uintptr_t kAlignment = 64;
   return rows.is_contiguous() && reinterpret_cast<uintptr_t>(rows.data_ptr()) % kAlignment == 0;
+}
+
+// Each of some made-up records comes to the same in all slots.
+bool are_alike(int64_t slots, const std::vector<at::Tensor>& records, const FixedSlots::Compute& compute) {
+  int64_t trials = 1;
+  for (int64_t which = 0; which < trials; ++which) {
+    std::vector<at::Tensor> made_up;
+    for (const at::Tensor& rows : records) made_up.push_back(made_up_rows(rows, slots, which));
+    const std::vector<at::Tensor> results = compute(made_up);
+    if (!std::all_of(results.begin(), results.end(), rows_are_alike)) return false;
+    int64_t numbers = 0;
+    for (const at::Tensor& result : results) numbers += result.numel() / slots;
+    trials = enough_trials(numbers, slots);
+  }
+  return true;
 }
 
 }  // namespace
@@ -45,12 +63,18 @@ at::Tensor with_blanks(const at::Tensor& rows, int64_t slots, at::Tensor& buffer
   return buffer;
 }
 
-at::Tensor made_up_rows(const at::Tensor& rows, int64_t slots) {
+at::Tensor made_up_rows(const at::Tensor& rows, int64_t slots, int64_t which) {
   std::vector<int64_t> shape = rows.sizes().vec();
   shape[0] = 1;
   at::Tensor row = at::zeros(shape, rows.options());
-  if (row.is_floating_point()) row.normal_(0, 1, RandomStream(1, "slots").torch_generator());
+  RandomStream stream(1, "slots", static_cast<uint64_t>(which));
+  if (row.is_floating_point()) row.normal_(0, 1, stream.torch_generator());
   return row.repeat_interleave(slots, 0);
+}
+
+int64_t enough_trials(int64_t numbers, int64_t slots) {
+  const int64_t most = slots % kTile == 0 ? kTrialsOfTiles : kMostTrials;
+  return std::clamp<int64_t>(kComparedNumbers / std::max<int64_t>(numbers, 1), 1, most);
 }
 
 bool rows_are_alike(const at::Tensor& rows) {
@@ -61,22 +85,22 @@ FixedSlots::FixedSlots(int64_t slots) : slots_(slots) {
   SOTTO_INVARIANT(slots >= 1 && slots <= kMostSlots);
 }
 
-void FixedSlots::check(const std::vector<at::Tensor>& records, const Compute& compute) {
-  checked_ = true;
+void FixedSlots::choose(const std::vector<at::Tensor>& records, const Compute& compute) {
+  chosen_ = true;
   blanks_.resize(records.size());
-  if (slots_ == 1) return;
-  std::vector<at::Tensor> alike;
-  for (const at::Tensor& rows : records) alike.push_back(made_up_rows(rows, slots_));
-  const std::vector<at::Tensor> results = compute(alike);
-  if (std::all_of(results.begin(), results.end(), rows_are_alike)) return;
+  const int64_t asked = slots_;
+  for (const int64_t slots : {asked, whole_tiles(asked)}) {
+    slots_ = slots;
+    if (slots == 1 || are_alike(slots, records, compute)) return;
+  }
+  slots_ = 1;
   warn(
       "the kernels of this machine treat rows of a batch differently; records are taken one at a time, which is "
       "slower");
-  slots_ = 1;
 }
 
 std::vector<at::Tensor> FixedSlots::apply(const std::vector<at::Tensor>& records, const Compute& compute) {
-  if (!checked_) check(records, compute);
+  if (!chosen_) choose(records, compute);
   SOTTO_INVARIANT(records.size() == blanks_.size());
   const int64_t all = records.front().size(0);
   std::vector<std::vector<at::Tensor>> passes;

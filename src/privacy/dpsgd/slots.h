@@ -2,8 +2,8 @@
 //
 // Kernels may add up in an order that follows from the shape of what they are given. So records are taken in passes of
 // a fixed number of slots, and slots without a record hold a blank: shapes are the same whoever else is there. That no
-// slot is computed in another way than the next cannot be read off a library; it is checked with one made-up record in
-// all of them, and where it is not so records are taken one at a time.
+// slot is computed in another way than the next cannot be read off a library; it is checked with made-up records, each in
+// all of them, and where it is not so records are taken in whole tiles of rows, or else one at a time.
 //
 // Proof: docs/proofs/noisy-descent.md
 #pragma once
@@ -30,8 +30,13 @@ int64_t whole_tiles(int64_t slots);
 // if they are so and fill all slots, or else `buffer`, which is kept for the next time.
 at::Tensor with_blanks(const at::Tensor& rows, int64_t slots, at::Tensor& buffer);
 
-// One made-up row like those of `rows` in all of so many slots: normal numbers, or zeros where rows are not floats.
-at::Tensor made_up_rows(const at::Tensor& rows, int64_t slots);
+// A made-up row like those of `rows` in all of so many slots: normal numbers, or zeros where rows are not floats. It is
+// the `which`-th of its kind.
+at::Tensor made_up_rows(const at::Tensor& rows, int64_t slots, int64_t which);
+
+// How many of them should be tried if `numbers` have a part in what is compared: where few have, another order of adding
+// up often comes to the same. Whole tiles are tried less, since libraries have no reason to part them.
+int64_t enough_trials(int64_t numbers, int64_t slots);
 
 // Whether all rows are finite and equal to the last bit.
 bool rows_are_alike(const at::Tensor& rows);
@@ -49,14 +54,14 @@ class FixedSlots {
   // pass `compute` is called to see that it treats all slots alike: one object is for one computation, of records of
   // one shape.
   std::vector<at::Tensor> apply(const std::vector<at::Tensor>& records, const Compute& compute);
-  // Of every pass; 1 where slots turned out to be computed in different ways.
+  // Of every pass: as many as were asked for, whole tiles, or 1.
   int64_t slots() const { return slots_; }
 
  private:
-  void check(const std::vector<at::Tensor>& records, const Compute& compute);
+  void choose(const std::vector<at::Tensor>& records, const Compute& compute);
 
   int64_t slots_;
-  bool checked_ = false;
+  bool chosen_ = false;
   std::vector<at::Tensor> blanks_;
 };
 

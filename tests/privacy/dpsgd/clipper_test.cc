@@ -280,6 +280,23 @@ TEST(Clipper, ARecordsGradientDoesNotDependOnWhoElseIsThere) {
   }
 }
 
+// Passes of a few odd rows begin anywhere in a batch.
+TEST(Clipper, ARecordsGradientDoesNotDependOnWhereItsPassBegins) {
+  for (const int64_t width : {6, 13, 37, 98}) {
+    Case c = make_case(small_mlp(), {{width}, 4}, 60);
+    for (const int64_t slots : {2, 3, 4, 5, 6, 7, 9, 11, 13, 15}) {
+      PerExampleClipper clipper(*c.model, c.flat, {.bound = 1e6, .slots = slots});
+      std::vector<int64_t> all(60);
+      std::iota(all.begin(), all.end(), 0);
+      const at::Tensor together = squares_of(c, clipper, all);
+      for (const int64_t one : all) {
+        EXPECT_EQ(squares_of(c, clipper, {one})[0].item<double>(), together[one].item<double>())
+            << one << " of width " << width << ", " << clipper.slots() << " slots";
+      }
+    }
+  }
+}
+
 TEST(Clipper, ARecordMoreMovesTheSumByItsOwnGradientAlone) {
   Case c = make_case(named("cnn"), kDigits, 33);
   PerExampleClipper clipper(*c.model, c.flat, {.bound = 1e6, .slots = 8});
