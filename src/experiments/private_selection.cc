@@ -21,11 +21,21 @@ namespace {
 
 using nlohmann::json;
 
+// What a client's accuracy counts for where clients are protected: how many records it has is its own affair.
+constexpr int64_t kPointsOfClient = 1000;
+
+// What a score is counted in.
+struct Scale {
+  int64_t points = 0;       // at most: held-out records, or kPointsOfClient for every client that is asked
+  int64_t sensitivity = 1;  // how many of them one neighbour can change
+
+  bool operator==(const Scale&) const = default;
+};
+
 struct Candidate {
   Cell cell;
   federation::Setup setup;
-  int64_t held_out = 0;     // records that the global model is tested on
-  int64_t sensitivity = 1;  // how many of them one neighbour can change
+  Scale scale;
 };
 
 void require_private(const config::RunSpec& spec, const federation::Setup& setup) {
@@ -43,14 +53,25 @@ void require_private(const config::RunSpec& spec, const federation::Setup& setup
   }
 }
 
-// How many held-out records may change in one neighbouring world: one, or all that a client is tested on.
-int64_t score_sensitivity(const federation::Setup& setup) {
-  if (setup.spec().privacy->unit == privacy::Unit::kRecord) return 1;
-  int64_t most = 1;
-  for (int64_t client = 0; client < setup.partition().clients(); ++client) {
-    most = std::max(most, setup.partition().shard(client).test.size(0));
+Scale scale_of(const federation::Setup& setup) {
+  const std::vector<int64_t> asked = federation::evaluated_clients(setup.spec());
+  if (setup.spec().privacy->unit == privacy::Unit::kClient) {
+    return {.points = kPointsOfClient * std::ssize(asked), .sensitivity = kPointsOfClient};
   }
-  return most;
+  return {.points = federation::HeldOut(setup, asked).universe.size(0)};
+}
+
+// How many points the global model of a finished run gets; what is not a number is none.
+int64_t points_of(const json& summary, const Candidate& candidate) {
+  const auto share_of = [](const json& accuracy, int64_t points) -> int64_t {
+    return accuracy.is_number() ? std::llround(accuracy.get<double>() * static_cast<double>(points)) : 0;
+  };
+  if (candidate.setup.spec().privacy->unit == privacy::Unit::kRecord) {
+    return share_of(summary["accuracy_global"], candidate.scale.points);
+  }
+  int64_t sum = 0;
+  for (const json& accuracy : summary["accuracy"]["per_client"]) sum += share_of(accuracy, kPointsOfClient);
+  return sum;
 }
 
 std::vector<Candidate> load_candidates(const SelectionRequest& request) {
@@ -62,14 +83,13 @@ std::vector<Candidate> load_candidates(const SelectionRequest& request) {
     const config::RunSpec spec = run::load_spec(request.config, overrides);
     federation::Setup setup(spec, cache);
     require_private(spec, setup);
-    const int64_t held_out = federation::HeldOut(setup, federation::evaluated_clients(spec)).universe.size(0);
-    if (held_out == 0) fail_user("--private-selection needs held-out records, and there are none");
-    const int64_t sensitivity = score_sensitivity(setup);
-    candidates.push_back({cell, std::move(setup), held_out, sensitivity});
+    const Scale scale = scale_of(setup);
+    if (scale.points == 0) fail_user("--private-selection needs held-out records, and there are none");
+    candidates.push_back({cell, std::move(setup), scale});
     const Candidate& first = candidates.front();
     const privacy::PrivacyTerms &here = *spec.privacy, &there = *first.setup.spec().privacy;
     if (here.delta != there.delta || here.observer != there.observer || here.neighbours() != there.neighbours() ||
-        held_out != first.held_out) {
+        scale != first.scale) {
       fail_user(
           "--private-selection compares like with like: all settings of the grid must share the held-out records, "
           "privacy.delta, adjacency, unit and observer");
@@ -96,7 +116,7 @@ std::vector<privacy::TrialCost> costs_of(const Candidate& candidate, double nois
   }
   std::vector<privacy::TrialCost> costs = alternatives(planned);
   for (privacy::TrialCost& cost : costs) {
-    cost.steps.push_back({privacy::Step::gaussian(noise_stddev / static_cast<double>(candidate.sensitivity)), 1});
+    cost.steps.push_back({privacy::Step::gaussian(noise_stddev / static_cast<double>(candidate.scale.sensitivity)), 1});
     cost.renyi_only = true;  // of the score's discrete noise no more is known
   }
   return costs;
@@ -159,10 +179,8 @@ std::optional<Selected> run_trials(const SelectionRequest& request, const std::v
       TrialFolder::remove(best_folder);
       throw Interrupted("stopped; nothing was selected, and nothing is left of the trials");
     }
-    const json& accuracy = (*summary)["accuracy_global"];
-    const auto records = static_cast<double>(candidate.held_out);
-    const auto right = accuracy.is_number() ? std::llround(accuracy.get<double>() * records) : 0;
-    const double score = static_cast<double>(right + privacy::discrete_gaussian(noise_stddev, source)) / records;
+    const int64_t noisy = points_of(*summary, candidate) + privacy::discrete_gaussian(noise_stddev, source);
+    const double score = static_cast<double>(noisy) / static_cast<double>(candidate.scale.points);
     if (best && score <= best->score) continue;
     best = {candidate.cell.row, candidate.cell.settings, score, best_folder};
     trial.keep_as(best_folder);
@@ -179,7 +197,7 @@ Selection select_privately(const SelectionRequest& request) {
   }
   if (fs::exists(request.folder)) fail_user("{} exists already; choose another --out", request.folder.string());
   const std::vector<Candidate> candidates = load_candidates(request);
-  const double noise_stddev = request.score_noise * static_cast<double>(candidates.front().held_out);
+  const double noise_stddev = request.score_noise * static_cast<double>(candidates.front().scale.points);
   std::vector<privacy::TrialCost> costs;
   for (const Candidate& candidate : candidates) {
     for (privacy::TrialCost& cost : costs_of(candidate, noise_stddev)) costs.push_back(std::move(cost));
@@ -190,6 +208,7 @@ Selection select_privately(const SelectionRequest& request) {
                       .observer = settings::word(terms.observer),
                       .number = request.number,
                       .mean_trials = law.mean(),
+                      .score = terms.unit == privacy::Unit::kRecord ? "accuracy_global" : "accuracy",
                       .score_noise = request.score_noise};
   if (!std::isfinite(selection.epsilon)) {
     fail_user("--private-selection: no finite ε can be proven at δ = {}; use more noise or fewer trials", terms.delta);
@@ -214,7 +233,7 @@ json to_json(const Selection& selection) {
           {"delta", selection.delta},
           {"observer", selection.observer},
           {"trials", {{"law", settings::word(selection.number)}, {"mean", selection.mean_trials}}},
-          {"score", {{"what", "accuracy_global"}, {"noise_stddev", selection.score_noise}}},
+          {"score", {{"what", selection.score}, {"noise_stddev", selection.score_noise}}},
           {"best", best}};
 }
 

@@ -2,8 +2,9 @@
 // (docs/proofs/private-selection.md).
 //
 // A secret number of trials is drawn. Each draws a cell of the grid, runs it with fresh noise, and gets a noisy score:
-// how many held-out records the global model gets right, plus discrete Gaussian noise. The run with the best score is
-// kept; every other one is removed as soon as it has lost.
+// how many held-out records the global model gets right, or where clients are protected the mean of its accuracies on
+// them, plus discrete Gaussian noise. The run with the best score is kept; every other one is removed as soon as it has
+// lost.
 #pragma once
 
 #include "experiments/sweep_options.h"
@@ -49,6 +50,7 @@ struct Selection {
   std::string observer;
   TrialNumber number = TrialNumber::kLogarithmic;
   double mean_trials = 0;
+  std::string score;  // of the summary: which value is compared, a mean over clients where these are protected
   double score_noise = 0;
   std::optional<Selected> best = std::nullopt;  // nothing: no trial was drawn, which a Poisson number may be
 };

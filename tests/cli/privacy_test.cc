@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 
+#include <cmath>
+
 namespace sotto {
 namespace {
 
@@ -344,6 +346,22 @@ TEST_F(Privacy, PrivateSelectionShowsTheBestAlone) {
   expect_user_error(sweep + "--home owner --out other", "sotto run --home owner");
   expect_user_error("sweep config.toml --seeds 2 --home owner --out other", "cannot be charged to the home owner");
   EXPECT_FALSE(fs::exists(folder_ / "other"));
+}
+
+// How many records a client is tested on is as secret as the client: the score is a share of clients, not of records.
+TEST_F(Privacy, PrivateSelectionOfClientsCountsClients) {
+  write("central.toml", "rounds = 2", "",
+        "[method]\nname = \"dp-fedavg\"\n[privacy]\nepsilon = 3.0\ndelta = 1e-2\nadjacency = \"add-remove\"\nunit = "
+        "\"client\"\nobserver = \"clients\"\nnoise = \"secure\"\n");
+  const Result result = sotto(
+      "sweep central.toml --private-selection --grid federation.lr=0.05,0.2 --trials 2 --score-noise 1 --out chosen "
+      "--json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json chosen = json::parse(result.out);
+  EXPECT_EQ(chosen["score"]["what"], "accuracy");
+  EXPECT_GT(chosen["epsilon"], 3.0);
+  const double points = chosen["best"]["score"].get<double>() * 5 * 1000;
+  EXPECT_NEAR(points, std::round(points), 1e-6) << "thousandths of five clients";
 }
 
 TEST_F(Privacy, BadTermsGetOneLineAndExitTwo) {
