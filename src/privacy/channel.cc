@@ -17,6 +17,7 @@ Channel::Channel(std::string what, Observer observer, Event terms, Mechanism mec
 }
 
 Channel Channel::in_the_clear(std::string what, std::string reason) {
+  SOTTO_INVARIANT(!reason.empty());  // without one, the ledger would count nothing
   return {std::move(what), Observer::kServer, {.mechanism = kClearMechanism, .why_unproven = std::move(reason)}, {}};
 }
 
@@ -61,7 +62,7 @@ Channel& Channel::claiming(Claim claim) {
 }
 
 Channel& Channel::unproven(std::string why) {
-  terms_.why_unproven = std::move(why);
+  if (!why.empty()) terms_.why_unproven = std::move(why);  // what is unproven stays so
   return *this;
 }
 

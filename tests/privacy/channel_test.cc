@@ -71,6 +71,12 @@ TEST(Channel, TwoReleasesOfOneRoundDrawDifferentNoise) {
   EXPECT_EQ(ledger.events().size(), 2U);
 }
 
+// No reason would read as nothing to count.
+TEST(ChannelDeathTest, WhatIsUnprovenStaysSo) {
+  EXPECT_DEATH(Channel::in_the_clear("model", ""), "reason");
+  EXPECT_EQ(Channel::in_the_clear("model", "as it is").unproven("").terms().why_unproven, "as it is");
+}
+
 // Under two names for the observer they are two releases, but their replayed noise would be one.
 TEST(ChannelDeathTest, ASharedNoiseStreamStopsTheProgram) {
   Ledger ledger;
