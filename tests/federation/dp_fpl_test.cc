@@ -211,6 +211,10 @@ TEST(DpFpl, WhatCannotBeKeptIsRefused) {
   expect_refused(config("dp-fpl", "variant = \"paper\"\nbatches = \"poisson\"\n", budget(2)), "disjoint");
   expect_refused(config("dp-fpl", "rank = 9\n", budget(2)), "rank");
   expect_refused(config("dp-fpl", "", budget(2, "unit = \"client\"\n")), "protects a record");
+  const std::string missing = fmt::format(
+      "[privacy]\nepsilon = 2\ndelta = {}\nadjacency = \"add-remove\"\nrecords = 60\nobserver = \"public\"\n", kDelta);
+  expect_refused(config("promptfl", "variant = \"paper\"\n", missing), "into other batches");
+  small_setup(config("promptfl", "clip_at = \"prompt\"\n", missing)).plan_for(0);
   const auto features = small_setup(config("dp-fpl"));
   auto images = std::make_shared<models::TaskData>(features.data());
   images->dataset.kind = data::Kind::kImages;

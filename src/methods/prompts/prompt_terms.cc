@@ -29,6 +29,17 @@ void require_countable_gradients(const PromptTerms& terms, const FederationOptio
   }
 }
 
+// As printed a row is a batch. One prompt alone is told of batches in the order of the records, and one record less would
+// change them all.
+void require_rows_that_stay(const PromptTerms& terms) {
+  if (!terms.as_printed || terms.options.shape.local != LocalPrompt::kNone) return;
+  if (terms.neighbours.adjacency == privacy::Adjacency::kAddRemove) {
+    fail_user(
+        "privacy.adjacency: as printed, a record that is missing moves those behind it into other batches; set it to "
+        "\"zero-out\" or \"replace\", or variant = \"sound\"");
+  }
+}
+
 }  // namespace
 
 PromptTerms prompt_terms(const PublicContext& context) {
@@ -53,7 +64,10 @@ PromptTerms prompt_terms(const PublicContext& context) {
     fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
               spec.method);
   }
-  if (terms.trusts_server()) require_countable_gradients(terms, spec.federation);
+  if (terms.trusts_server()) {
+    require_countable_gradients(terms, spec.federation);
+    require_rows_that_stay(terms);
+  }
   return terms;
 }
 
