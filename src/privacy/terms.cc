@@ -27,15 +27,22 @@ double PrivacyTerms::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
+namespace {
+
+// Beyond these a promise says nothing, or no noise that a number can hold keeps it.
+constexpr settings::Range kPromised{.low = 1e-6, .high = 1e6};
+
+}  // namespace
+
 PrivacyTerms read_promise(settings::Section& section) {
   PrivacyTerms o;
-  o.epsilon = section.required_number("epsilon", settings::kPositive, "1.0");
+  o.epsilon = section.required_number("epsilon", kPromised, "1.0");
   o.delta =
       section.required_number("delta", {.low = 0, .high = 1, .low_excluded = true, .high_excluded = true}, "1e-5");
   o.adjacency = section.required_choice<Adjacency>("adjacency");
   o.unit = section.choice("unit", o.unit);
   o.observer = section.choice("observer", o.observer);
-  o.budgets = section.numbers("budgets", o.budgets, settings::kPositive);
+  o.budgets = section.numbers("budgets", o.budgets, kPromised);
   return o;
 }
 

@@ -3,9 +3,12 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace sotto::settings {
 namespace {
@@ -62,6 +65,10 @@ double Section::checked_number(const std::string& key, const json& value, const 
   if (!value.is_number()) fail(key, fmt::format("must be a number, not {}", show(value)));
   const double number = value.get<double>();
   if (!std::isfinite(number)) fail(key, "must be a finite number");
+  // Settings end up in tensors of single precision.
+  if (std::abs(number) > std::numeric_limits<float>::max()) {
+    fail(key, fmt::format("must be at most {:.2g} in size, not {}", std::numeric_limits<float>::max(), show(value)));
+  }
   if (!inside(range, number)) fail(key, fmt::format("must be {}, not {}", describe(range), show(value)));
   return number;
 }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <string_view>
 
 namespace sotto::settings {
 namespace {
@@ -80,7 +81,24 @@ toml::table to_toml(const json& object) {
   return table;
 }
 
+// Tables within tables are walked by recursion, here and in the parser: a key has at most this many parts.
+constexpr int kDeepest = 64;
+
+void require_shallow_keys(const std::string& text, const std::string& name) {
+  int line = 1;
+  int dots = 0;  // since the last character that ends a key
+  for (const char c : text) {
+    if (c == '.') {
+      if (++dots == kDeepest) fail_user("{}:{}: a key has more than {} parts", name, line, kDeepest);
+    } else if (std::string_view("\n,=[]{}").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+    if (c == '\n') ++line;
+  }
+}
+
 toml::table parse_or_fail(const std::string& text, const std::string& name) {
+  require_shallow_keys(text, name);
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
@@ -105,6 +123,7 @@ void apply_override(ParsedToml& config, const std::string& assignment) {
   }
   const std::string key = trim(assignment.substr(0, equals));
   const std::string text = trim(assignment.substr(equals + 1));
+  require_shallow_keys(assignment, "--set");
   Source scratch{.file = "--set " + assignment, .line = {}};
   json value;
   try {

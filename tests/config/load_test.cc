@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"rounds = = 2", "not valid TOML"},
         BadValue{"[privacy]\ndelta = 1e-5", "privacy.epsilon has no default"},
         BadValue{"[privacy]\nepsilon = 1.0\ndelta = 1e-5", "privacy.adjacency has no default"},
-        BadValue{"[privacy]\nepsilon = 0\ndelta = 1e-5\nadjacency = \"replace\"", "greater than 0"},
+        BadValue{"[privacy]\nepsilon = 0\ndelta = 1e-5\nadjacency = \"replace\"", "must be in [1e-06, 1000000], not 0"},
         BadValue{"[privacy]\nepsilon = 1\ndelta = 1\nadjacency = \"replace\"", "in (0, 1)"}));
 
 TEST(LoadRunSpec, OverridesWinAndAreChecked) {
@@ -179,6 +179,27 @@ name = "outcome"
 kind = "label"
 values = ["well", "ill"]
 )";
+
+TEST(LoadRunSpec, RefusesNumbersBeyondReason) {
+  EXPECT_THAT(error_of("[federation]\nlr = 1e300\n"), HasSubstr("run.toml:2: federation.lr must be at most 3.4e+38"));
+  EXPECT_EQ(error_of("[federation]\nlr = 1e37\n"), "no error");
+  const std::string terms = "[privacy]\ndelta = 1e-5\nadjacency = \"replace\"\n";
+  for (const char* epsilon : {"1e-300", "1e7"}) {
+    EXPECT_THAT(error_of(terms + "epsilon = " + epsilon), HasSubstr("run.toml:4: privacy.epsilon must be in [1e-06"));
+    EXPECT_THAT(error_of(terms + "epsilon = 1\nbudgets = [1, " + epsilon + "]"), HasSubstr("privacy.budgets must be"));
+  }
+}
+
+TEST(LoadRunSpec, RefusesTablesWithinTablesWithoutEnd) {
+  std::string header = "a";
+  for (int i = 0; i < 50'000; ++i) header += ".a";
+  EXPECT_THAT(error_of("\n[" + header + "]\n"), HasSubstr("run.toml:2: a key has more than 64 parts"));
+  EXPECT_THAT(error_of(header + " = 1\n"), HasSubstr("more than 64 parts"));
+  EXPECT_THAT(error_of("", {header + "=1"}), HasSubstr("--set:1: a key has more than 64 parts"));
+  std::string budgets = "budgets = [0.5";
+  for (int i = 0; i < 100; ++i) budgets += ", 0.5";
+  EXPECT_EQ(error_of("[privacy]\nepsilon = 1\ndelta = 1e-5\nadjacency = \"replace\"\n" + budgets + "]\n"), "no error");
+}
 
 TEST(LoadRunSpec, ASchemaIsPartOfTheSettings) {
   const RunSpec spec = parse(kTable);
