@@ -127,6 +127,23 @@ TEST(MakeModel, RefusesTasksItCannotFit) {
   EXPECT_USER_ERROR(make(named("mlp"), {{13}, 1}), "at least 2 classes");
 }
 
+TEST(MakeModel, RefusesModelsThatNoMemoryHolds) {
+  auto mlp = named("mlp");
+  mlp.hidden = {1'000'000'000};
+  EXPECT_USER_ERROR(make(mlp, image_task(1, 28)), "model 'mlp' would have 7.95e+11 parameters");
+  auto adapter = named("adapter");
+  adapter.adapter = 100'000'000'000;
+  EXPECT_USER_ERROR(make(adapter, {{13}, 2}), "make it smaller");
+  for (int64_t models::ModelOptions::*key : {&models::ModelOptions::depth, &models::ModelOptions::adapter}) {
+    auto vit = named("vit-tiny");
+    vit.*key = 1'000'000'000;
+    EXPECT_USER_ERROR(make(vit, image_task(3, 32)), "make it smaller");
+  }
+  auto wide = named("vit-tiny");
+  wide.width = 99'999;
+  EXPECT_USER_ERROR(make(wide, image_task(3, 32)), "make it smaller");
+}
+
 TEST(MakeModel, RefusesOptionsThatMakeNoSense) {
   const auto change = [](const char* name, auto edit) {
     models::ModelOptions options = named(name);

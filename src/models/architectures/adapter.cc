@@ -16,6 +16,7 @@ class FeatureAdapter : public HeadedModel {
     const auto& shape = blueprint.task.record_shape;
     if (shape.size() != 1) fail_user("model 'adapter' needs features: set data.features to a frozen backbone");
     const int64_t bottleneck = blueprint.options.adapter > 0 ? blueprint.options.adapter : kBottleneck;
+    require_memory_for(blueprint, 2.0 * static_cast<double>(shape[0]) * static_cast<double>(bottleneck));
     down_ = add<Linear>(*this, "adapter.down", shape[0], bottleneck, blueprint.init);
     up_ = add<Linear>(*this, "adapter.up", bottleneck, shape[0], blueprint.init);
     {

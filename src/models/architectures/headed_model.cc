@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include <unistd.h>
+
 namespace sotto::models {
 
 at::Tensor HeadedModel::classify(const at::Tensor& features) {
@@ -15,6 +17,15 @@ void HeadedModel::add_head(const Blueprint& blueprint, int64_t feature_width, st
   head_name_ = std::move(name);
   dropout_ = register_module("dropout", std::make_shared<Dropout>(blueprint.options.dropout, generator_));
   head_ = add<Linear>(*this, head_name_, feature_width, blueprint.task.classes, blueprint.init);
+}
+
+void require_memory_for(const Blueprint& blueprint, double parameters) {
+  constexpr double kBytesPerParameter = 4 * sizeof(float);
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (parameters * kBytesPerParameter <= memory) return;
+  fail_user(
+      "model '{}' would have {:.3g} parameters, more than training has memory for here ({:.0f} GB): make it smaller",
+      blueprint.options.name, parameters, memory / 1e9);
 }
 
 ImageShape image_shape(const Blueprint& blueprint, int64_t smallest) {

@@ -26,6 +26,10 @@ class HeadedModel : public Model {
   std::shared_ptr<Linear> head_;
 };
 
+// A UserError if this many parameters, their gradients and two copies of them do not fit into the machine's memory. For
+// models whose size the config sets, before anything is allocated.
+void require_memory_for(const Blueprint& blueprint, double parameters);
+
 struct ImageShape {
   int64_t channels, height, width;
 };

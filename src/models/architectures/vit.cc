@@ -48,6 +48,8 @@ class Vit : public HeadedModel {
                 options.patch, image.height, image.width);
     if (width % heads_ != 0) fail_user("model.width {} is not a multiple of model.heads {}", width, heads_);
     if (options.adapter < 0) fail_user("model.adapter must not be negative, it is {}", options.adapter);
+    const auto w = static_cast<double>(width);
+    require_memory_for(blueprint, static_cast<double>(depth) * w * (12 * w + 2 * static_cast<double>(options.adapter)));
 
     const Conv2d::Options patches{.in = image.channels, .out = width, .kernel = options.patch, .stride = options.patch};
     patch_embed_ = add<Conv2d>(*this, "patch_embed.proj", patches, init_);
