@@ -17,10 +17,15 @@ namespace {
 constexpr double kLeast = 1e-4;
 constexpr double kMost = 1e12;
 constexpr double kTooMuch = 1e300;
+constexpr double kLeastEpsilon = 1e-9;
+constexpr double kMostEpsilon = 1e8;
 
 void require_possible(const CalibrationTarget& target, const Step& shape, int64_t count) {
   if (!(std::isfinite(target.epsilon) && target.epsilon > 0)) {
     fail_user("the target epsilon must be a finite number above 0, not {}", target.epsilon);
+  }
+  if (target.epsilon < kLeastEpsilon || target.epsilon > kMostEpsilon) {
+    fail_user("the target epsilon must be between {} and {}, not {}", kLeastEpsilon, kMostEpsilon, target.epsilon);
   }
   require_valid_delta(target.delta);
   if (shape.kind != Step::Kind::kGaussian && shape.kind != Step::Kind::kLaplace) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace sotto::privacy {
 namespace {
@@ -226,8 +227,22 @@ class Engine {
   std::vector<Direction> directions_;
 };
 
+// Noise that hides nothing: a grid would need as many points as the losses are large. Below it chance in who takes part
+// is not counted, which is an upper bound: a mixture of two pairs is no easier to tell apart than the worse of them.
+constexpr double kLeastOnGrid = 0.01;
+
 bool is_plain_gaussian(const Step& step) {
-  return step.kind == Step::Kind::kGaussian && !step.sampled() && !(step.allocated() && allocation_matters(step));
+  if (step.kind != Step::Kind::kGaussian) return false;
+  if (step.noise_multiplier < kLeastOnGrid) return true;
+  return !step.sampled() && !(step.allocated() && allocation_matters(step));
+}
+
+// Steps of large losses as randomised response of the same largest loss, which covers them.
+Steps simplified(Steps entry) {
+  const bool large = largest_loss(entry.step) > 1 / kLeastOnGrid;
+  const bool covered = entry.step.kind == Step::Kind::kLaplace || entry.step.kind == Step::Kind::kBoundedRange;
+  if (large && covered) entry.step = Step::pure(largest_loss(entry.step));
+  return entry;
 }
 
 // Gaussians that were not sampled are one Gaussian, exactly.
@@ -239,13 +254,22 @@ std::vector<Steps> compacted(std::span<const Steps> steps) {
       mu_squared += static_cast<long double>(entry.count) /
                     (static_cast<long double>(entry.step.noise_multiplier) * entry.step.noise_multiplier);
     } else {
-      result.push_back(entry);
+      result.push_back(simplified(entry));
     }
   }
   if (mu_squared > 0) {
     result.push_back({Step::gaussian(static_cast<double>((1 - 4e-16L) / std::sqrt(mu_squared))), 1});
   }
   return result;
+}
+
+// Takes the last of `compacted` steps out if it is a Gaussian whose loss is too large for a grid. What it costs is known
+// in closed form and added to what the others cost.
+std::optional<Steps> take_loud_gaussian(std::vector<Steps>& steps) {
+  if (!is_plain_gaussian(steps.back().step) || steps.back().step.noise_multiplier >= kLeastOnGrid) return std::nullopt;
+  const Steps loud = steps.back();
+  steps.pop_back();
+  return loud;
 }
 
 // The same as plain Gaussians, if there are no other steps than these and allocated ones; otherwise nothing. An average
@@ -264,16 +288,23 @@ std::vector<Steps> unamplified(std::span<const Steps> steps) {
 }  // namespace
 
 double pld_epsilon(std::span<const Steps> steps, double delta) {
-  const std::vector<Steps> all = compacted(steps);
+  std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
+  if (const auto loud = take_loud_gaussian(all)) {
+    return all.empty() ? exact_epsilon({&*loud, 1}, delta)
+                       : exact_epsilon({&*loud, 1}, delta / 2) + pld_epsilon(all, delta / 2);
+  }
   const double found = Engine(all).epsilon(delta);
   const std::vector<Steps> plain = unamplified(steps);
   return plain.empty() ? found : std::min(found, exact_epsilon(plain, delta));
 }
 
 double guess_epsilon(std::span<const Steps> steps, double delta) {
-  const std::vector<Steps> all = compacted(steps);
+  std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
+  if (const auto loud = take_loud_gaussian(all)) {
+    return exact_epsilon({&*loud, 1}, delta) + (all.empty() ? 0 : guess_epsilon(all, delta));
+  }
   const double tail = delta * std::exp(kLogTailShare) / static_cast<double>(total_count(all));
   return rough_epsilon(ComposedLoss(all, Direction::kRemove, tail), std::log(delta));
 }
@@ -284,8 +315,13 @@ double pld_log_delta(std::span<const Steps> steps, Direction direction, double e
 }
 
 double pld_log_delta(std::span<const Steps> steps, double epsilon) {
-  const std::vector<Steps> all = compacted(steps);
+  std::vector<Steps> all = compacted(steps);
   if (all.empty()) return -kInfinity;
+  if (const auto loud = take_loud_gaussian(all)) {
+    if (all.empty()) return exact_log_delta({&*loud, 1}, epsilon);
+    return std::min(
+        0.0, std::log(std::exp(exact_log_delta({&*loud, 1}, epsilon / 2)) + std::exp(pld_log_delta(all, epsilon / 2))));
+  }
   const double found = Engine(all).log_delta(epsilon);
   const std::vector<Steps> plain = unamplified(steps);
   return plain.empty() ? found : std::min(found, exact_log_delta(plain, epsilon));

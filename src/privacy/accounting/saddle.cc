@@ -19,6 +19,7 @@ constexpr double kMostTilt = 1e12;
 // ln of the relative size below which a contribution is left out.
 constexpr double kNegligible = -30;
 constexpr double kMostWork = 1e9;
+constexpr double kMostEpsilon = 1000;
 
 double log_add(double a, double b) {
   const double high = std::max(a, b);
@@ -229,6 +230,9 @@ double saddle_epsilon(std::span<const Steps> steps, Direction direction, double 
   const double target = std::log(finite);
   return with_tails_cut(steps, direction, target, [&](const ComposedLoss& loss, double cut) -> std::optional<double> {
     double guess = rough_epsilon(loss, target);
+    if (guess > kMostEpsilon) {
+      fail_user("epsilon is about {:.3g} here, where the saddle-point integral takes too long: use pld", guess);
+    }
     for (int pass = 0; pass < 60; ++pass) {
       const Contour contour(loss, guess, target);
       if (!contour.converged()) return std::nullopt;

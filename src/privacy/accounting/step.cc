@@ -11,12 +11,17 @@ namespace {
 
 constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int64_t kMostBatches = 1'000'000;
+constexpr double kLeastNoise = 1e-6;
+constexpr double kLeastRate = 1e-12;
 
 void require_valid(const Step& step) {
   using Kind = Step::Kind;
   if (step.kind == Kind::kGaussian || step.kind == Kind::kLaplace) {
     if (!(std::isfinite(step.noise_multiplier) && step.noise_multiplier > 0)) {
       fail_user("the noise multiplier must be a finite number above 0, not {}", step.noise_multiplier);
+    }
+    if (step.noise_multiplier < kLeastNoise) {
+      fail_user("a noise multiplier of {} hides nothing: it must be at least {}", step.noise_multiplier, kLeastNoise);
     }
   } else if (step.kind == Kind::kDiscreteGaussian) {
     if (!is_discrete_gaussian_stddev(step.noise_multiplier)) {
@@ -26,12 +31,18 @@ void require_valid(const Step& step) {
     if (step.sampled()) fail_user("discrete gaussian noise is accounted for without sampling only");
   } else if (!(std::isfinite(step.epsilon) && step.epsilon > 0)) {
     fail_user("epsilon of a {} step must be a finite number above 0, not {}", to_text(step.kind), step.epsilon);
+  } else if (step.epsilon > 1 / kLeastNoise) {
+    fail_user("a step of epsilon {} hides nothing: it must be at most {}", step.epsilon, 1 / kLeastNoise);
   }
   if (step.kind == Kind::kApproximate && !(step.delta >= 0 && step.delta < 1)) {
     fail_user("delta of an approximate step must be at least 0 and below 1, not {}", step.delta);
   }
   if (!(step.sampling_rate > 0 && step.sampling_rate <= 1)) {
     fail_user("the sampling rate must be above 0 and at most 1, not {}", step.sampling_rate);
+  }
+  if (step.sampling_rate < kLeastRate) {
+    fail_user("the sampling rate must be at least {}, not {}: give the number of records that can really take part",
+              kLeastRate, step.sampling_rate);
   }
   if (step.batches < 1 || step.batches > kMostBatches) {
     fail_user("the number of batches must be between 1 and 10^6, not {}", step.batches);

@@ -148,6 +148,33 @@ TEST(Proven, IsExactForGaussiansAndCertifiedForTheRest) {
   EXPECT_EQ(proven_epsilon({}, 1e-5), 0);
 }
 
+// A grid as wide as these losses would take for ever.
+TEST(Certificate, OfNoiseThatHidesNothingIsQuick) {
+  for (const Steps& steps : {Steps{Step::gaussian(1), 1'000'000'000}, Steps{Step::gaussian(1e-6), 10}}) {
+    const double mu = std::sqrt(static_cast<double>(steps.count)) / steps.step.noise_multiplier;
+    EXPECT_NEAR(pld_epsilon({&steps, 1}, 1e-5) / gaussian_epsilon(mu, std::log(1e-5)), 1, 1e-9);
+    EXPECT_NEAR(pld_log_delta({&steps, 1}, 10), 0, 1e-9);
+  }
+  const double plain = epsilon_of(Method::kExact, Step::gaussian(1e-3), 10, 1e-5);
+  const double sampled = epsilon_of(Method::kPld, Step::gaussian(1e-3, 0.01), 10, 1e-5);
+  EXPECT_GT(sampled, 0.9 * epsilon_of(Method::kExact, Step::gaussian(1e-3), 1, 1e-5));
+  EXPECT_LE(sampled, plain * (1 + 1e-9));
+  EXPECT_NEAR(epsilon_of(Method::kPld, Step::laplace(1e-6), 10, 1e-5), 1e7, 1e5);
+  const std::vector<Steps> mixed = {{Step::gaussian(1e-4), 1}, {Step::laplace(2), 3}};
+  EXPECT_GE(pld_epsilon(mixed, 1e-5), epsilon_of(Method::kExact, Step::gaussian(1e-4), 1, 1e-5));
+  EXPECT_LE(pld_epsilon(mixed, 1e-5), epsilon_of(Method::kExact, Step::gaussian(1e-4), 1, 5e-6) + 1.5 + 1e-6);
+}
+
+TEST(Refusals, OfNumbersBeyondReasonComeAtOnce) {
+  EXPECT_USER_ERROR(epsilon_of(Method::kExact, Step::gaussian(1e-9), 10, 1e-5), "hides nothing");
+  EXPECT_USER_ERROR(epsilon_of(Method::kPld, Step::pure(1e300), 10, 1e-5), "hides nothing");
+  EXPECT_USER_ERROR(epsilon_of(Method::kPld, Step::gaussian(1, 1e-300), 1000, 1e-5), "sampling rate must be at least");
+  EXPECT_USER_ERROR(epsilon_of(Method::kSaddle, Step::gaussian(0.1, 0.01), 10000, 1e-5), "use pld");
+  for (const double epsilon : {1e-300, 1e300}) {
+    EXPECT_USER_ERROR(calibrate({epsilon, 1e-5, Method::kExact}, Step::gaussian(1), 10), "target epsilon");
+  }
+}
+
 TEST(Refusals, NameTheReason) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double z : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
