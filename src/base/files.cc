@@ -54,6 +54,32 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+// Where a name leads through links; the name itself if it is none.
+fs::path end_of_links(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;
+  }
+  return path;
+}
+
+// A pipe or a device: it takes what is written and cannot be replaced by a file.
+bool is_special(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return !error && fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+void write_special(const fs::path& path, std::string_view content) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int error = file < 0 ? errno : write_all(file, content);
+  if (file >= 0) ::close(file);
+  if (error != 0) fail_user("cannot write {}: {}", path.string(), std::strerror(error));
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -66,7 +92,9 @@ std::string read_file(const fs::path& path) {
   return std::move(content).str();
 }
 
-void write_file_atomically(const fs::path& path, const std::function<void(const fs::path&)>& write) {
+void write_file_atomically(const fs::path& name, const std::function<void(const fs::path&)>& write) {
+  const fs::path path = end_of_links(name);
+  if (is_special(path)) fail_user("cannot write {}: it is not a regular file", name.string());
   const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
   try {
     write(temporary);
@@ -85,6 +113,7 @@ void write_file_atomically(const fs::path& path, const std::function<void(const 
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
+  if (is_special(path)) return write_special(path, content);
   write_file_atomically(path, [&](const fs::path& temporary) {
     std::ofstream stream(temporary, std::ios::binary);
     stream.write(content.data(), static_cast<std::streamsize>(content.size()));

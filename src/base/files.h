@@ -15,10 +15,11 @@ std::string read_file(const fs::path& path);
 
 // Writes to a temporary file beside `path`, syncs it, renames it into place and syncs the folder: readers see the old
 // content or the new, never a part, and what was written survives a power cut. A full disk or an unwritable folder is a
-// UserError and leaves `path` as it was.
+// UserError and leaves `path` as it was. A link stays one: the file it leads to is written. A pipe or a device takes the
+// content as it comes.
 void write_file_atomically(const fs::path& path, std::string_view content);
 
-// The same for writers that need a path: `write` fills the temporary file it is given.
+// The same for writers that need a path: `write` fills the temporary file it is given. Pipes and devices are refused.
 void write_file_atomically(const fs::path& path, const std::function<void(const fs::path& temporary)>& write);
 
 // Appends the line and its line feed, and syncs them. A full disk is a UserError and leaves the file as it was; a power

@@ -4,12 +4,15 @@
 #include "../support/synced_paths.h"
 #include "../support/temp_folder.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -76,6 +79,38 @@ TEST(WriteFileAtomically, AFullDiskIsAUserError) {
   };
   EXPECT_USER_ERROR(write_file_atomically(folder / "x", write), "no space");
   EXPECT_EQ(entries_in(folder.path()), 0u);
+}
+
+TEST(WriteFileAtomically, LinksStayLinks) {
+  const TempFolder folder;
+  write_file_atomically(folder / "x", "old");
+  fs::create_symlink("x", folder / "link");
+  fs::create_symlink("not yet", folder / "dangling");
+  write_file_atomically(folder / "link", "new");
+  write_file_atomically(folder / "dangling", "made");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "x"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "dangling"));
+  EXPECT_EQ(read_file(folder / "not yet"), "made");
+}
+
+// As root, a device could be renamed over.
+TEST(WriteFileAtomically, DevicesAndPipesAreNotReplaced) {
+  const TempFolder folder;
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "text");
+  std::array<char, 8> bytes = {};
+  EXPECT_EQ(::read(reader, bytes.data(), bytes.size()), 4);
+  EXPECT_STREQ(bytes.data(), "text");
+  ::close(reader);
+  EXPECT_USER_ERROR(write_file_atomically(pipe, [](const fs::path&) {}), "not a regular file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  if (fs::exists("/dev/full")) {
+    EXPECT_USER_ERROR(write_file_atomically("/dev/full", "text"), "cannot write /dev/full: No space left on device");
+  }
 }
 
 // What is renamed into place is on disk before its name is.
