@@ -28,17 +28,19 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+bool Table::is_numeric(size_t column) const {
+  const auto fits = [&](const std::vector<std::string>& row) { return looks_numeric(row[column]); };
+  return !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), fits);
+}
+
 std::string Table::to_string() const {
   const size_t columns = headers_.size();
   std::vector<size_t> width(columns);
   std::vector<bool> right(columns);
   for (size_t c = 0; c < columns; ++c) {
     width[c] = display_width(headers_[c]);
-    right[c] = !rows_.empty();
-    for (const auto& row : rows_) {
-      width[c] = std::max(width[c], display_width(row[c]));
-      right[c] = right[c] && looks_numeric(row[c]);
-    }
+    right[c] = is_numeric(c);
+    for (const auto& row : rows_) width[c] = std::max(width[c], display_width(row[c]));
   }
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;

@@ -16,7 +16,15 @@ class Table {
   // Ends with a newline. Widths count characters, not bytes.
   std::string to_string() const;
 
+  // For documents and papers: GitHub's Markdown, a LaTeX tabular, CSV as RFC 4180 has it.
+  std::string to_markdown() const;
+  std::string to_latex() const;
+  std::string to_csv() const;
+
  private:
+  // Whether every cell of the column looks like a number; a column without rows does not.
+  bool is_numeric(size_t column) const;
+
   std::vector<std::string> headers_;
   std::vector<std::vector<std::string>> rows_;
 };

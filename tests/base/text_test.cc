@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -56,6 +57,25 @@ TEST(Table, WordsAmongNumbersMakeAColumnText) {
   table.add_row({"12"});
   table.add_row({"none"});
   EXPECT_EQ(table.to_string(), "value\n─────\n12\nnone\n");
+}
+
+TEST(IsUtf8, KnowsLatin1AndCutCharacters) {
+  for (const char* good : {"", "plain", "ε ≥ 0", "\xf0\x9f\x98\x80"}) EXPECT_TRUE(is_utf8(good)) << good;
+  for (const char* bad : {"caf\xe9", "\xce", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x89"}) {
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+  }
+}
+
+TEST(Table, IsPrintedForDocumentsToo) {
+  Table table({"method", "ε", "a|b"});
+  table.add_row({"dp_fedavg & co", "1.5", "x, \"y\""});
+  table.add_row({"local", "∞", ""});
+  EXPECT_EQ(table.to_markdown(),
+            "| method | ε | a\\|b |\n|---|---:|---|\n| dp_fedavg & co | 1.5 | x, \"y\" |\n| local | ∞ |  |\n");
+  EXPECT_EQ(table.to_csv(), "method,ε,a|b\ndp_fedavg & co,1.5,\"x, \"\"y\"\"\"\nlocal,∞,\n");
+  EXPECT_EQ(table.to_latex(),
+            "\\begin{tabular}{lrl}\n\\hline\nmethod & $\\varepsilon$ & a|b \\\\\n\\hline\n"
+            "dp\\_fedavg \\& co & 1.5 & x, \"y\" \\\\\nlocal & $\\infty$ &  \\\\\n\\hline\n\\end{tabular}\n");
 }
 
 }  // namespace
