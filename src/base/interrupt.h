@@ -16,4 +16,8 @@ void catch_interrupts();
 
 bool interrupted();
 
+// From here on SIGINT and SIGTERM end the process at once, with exit code 1 and this line on standard error. For work
+// that keeps nothing on its way. The text must be a literal.
+void end_on_interrupt(const char* line);
+
 }  // namespace sotto
