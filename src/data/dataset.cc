@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <ATen/ATen.h>
 
@@ -60,6 +61,15 @@ void check_records(const Records& records, const Dataset& dataset, const std::st
   check_range(records.domain, dataset.domains(), "domain", where);
 }
 
+// Results name them, as text that every reader of JSON understands.
+void check_names(const std::vector<std::string>& names, const char* what, const std::string& where) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!is_utf8(names[i])) {
+      fail_user("{}: the name of {} {} is not UTF-8 text; rename it, or save the file as UTF-8", where, what, i);
+    }
+  }
+}
+
 constexpr float kHalfRange = 127.5F;
 constexpr float kScale = 1.0F / kHalfRange;
 
@@ -98,6 +108,8 @@ std::vector<int64_t> Dataset::record_shape() const {
 }
 
 void validate(const Dataset& dataset) {
+  check_names(dataset.class_names, "class", dataset.name);
+  check_names(dataset.domain_names, "domain", dataset.name);
   if (dataset.train.size() == 0) fail_user("{} has no training records", dataset.name);
   SOTTO_INVARIANT(!dataset.domain_names.empty());
   check_records(dataset.train, dataset, dataset.name + " (training)");

@@ -5,6 +5,7 @@
 
 #include <csv.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -48,6 +49,10 @@ void check_lengths(const std::vector<CsvRow>& rows, const std::string& where) {
 
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& where) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (const size_t nul = text.find('\0'); nul != text.npos) {
+    const auto row = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n') + 1;
+    fail_user("{}, line {}: a NUL character; the file is damaged or not a text file", where, row);
+  }
   Parser parser;
   Collector collector;
   const bool parsed =
@@ -64,6 +69,14 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& where) {
 bool is_missing(std::string_view cell) {
   const std::string lower = to_lower_ascii(cell);
   return lower.empty() || lower == "?" || lower == "na" || lower == "n/a" || lower == "nan" || lower == "null";
+}
+
+bool is_infinite(std::string_view cell) {
+  if (cell.starts_with('+')) cell.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (end != cell.data() + cell.size() || cell.empty()) return false;
+  return error == std::errc::result_out_of_range || (error == std::errc() && std::isinf(value));
 }
 
 bool parse_number(std::string_view cell, double& value) {

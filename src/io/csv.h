@@ -16,6 +16,9 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& where);
 // True for "", "?", "NA", "N/A", "NaN", "null" in any case: a value that is missing.
 bool is_missing(std::string_view cell);
 
+// True for "inf", "-Infinity", "1e400": a number that no finite one stands for.
+bool is_infinite(std::string_view cell);
+
 // Reads the whole cell as a finite number, whatever the locale.
 bool parse_number(std::string_view cell, double& value);
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <toml++/toml.h>
 
@@ -123,6 +124,7 @@ void apply_override(ParsedToml& config, const std::string& assignment) {
   }
   const std::string key = trim(assignment.substr(0, equals));
   const std::string text = trim(assignment.substr(equals + 1));
+  if (!is_utf8(assignment)) fail_user("--set {}: this is not UTF-8 text", key);
   require_shallow_keys(assignment, "--set");
   Source scratch{.file = "--set " + assignment, .line = {}};
   json value;

@@ -31,6 +31,11 @@ TEST(Csv, NamesTheRowOfAMistake) {
   EXPECT_USER_ERROR(parse_csv("", "f.csv"), "f.csv is empty");
 }
 
+TEST(Csv, ANulIsNoText) {
+  using namespace std::string_literals;
+  EXPECT_USER_ERROR(parse_csv("a,b\n1,2\n3,4\0\n"s, "t.csv"), "t.csv, line 3: a NUL character");
+}
+
 TEST(Csv, KnowsMissingValuesAndNumbers) {
   for (const char* cell : {"", "?", "NA", "n/a", "NaN", "null"}) EXPECT_TRUE(is_missing(cell)) << cell;
   EXPECT_FALSE(is_missing("0"));

@@ -231,7 +231,7 @@ Dataset read_table(const fs::path& path, const std::string& name, const SchemaCh
   std::optional<TableSchema> schema = declared_schema(train_path, choice);
   const Sheet train = read_sheet(train_path, schema);
   if (!schema) {
-    schema = infer_schema(train.names, train.rows, train_path.string());
+    schema = infer_schema(train.names, train.rows, train_path.string(), train.first_row);
     info("{}: the scaling of columns was learnt from the records; for a private run declare it as data.schema",
          train_path.string());
   }

@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -113,6 +114,7 @@ void check_column(const Column& column, const std::string& where) {
 struct Summary {
   bool is_number = true;
   bool has_missing = false;
+  std::optional<size_t> infinite;  // a row where everything else in the column is a number
   double mean = 0.0;
   double stddev = 0.0;
   std::set<std::string> values;
@@ -121,19 +123,25 @@ struct Summary {
 Summary summarise(const std::vector<io::CsvRow>& rows, size_t column) {
   Summary summary;
   std::vector<double> numbers;
-  for (const io::CsvRow& row : rows) {
-    if (io::is_missing(row[column])) {
+  bool has_words = false;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const std::string& cell = rows[row][column];
+    if (io::is_missing(cell)) {
       summary.has_missing = true;
       continue;
     }
     double number = 0;
-    if (io::parse_number(row[column], number)) {
+    if (io::parse_number(cell, number)) {
       numbers.push_back(number);
+    } else if (io::is_infinite(cell)) {
+      summary.infinite = row;
     } else {
-      summary.is_number = false;
+      has_words = true;
     }
-    summary.values.insert(row[column]);
+    summary.values.insert(cell);
   }
+  if (has_words || numbers.empty()) summary.infinite.reset();
+  summary.is_number = !has_words;
   if (numbers.empty()) return summary;
   const auto count = static_cast<double>(numbers.size());
   for (const double number : numbers) summary.mean += number / count;
@@ -158,8 +166,12 @@ std::vector<std::string> ordered(const Summary& summary) {
 }
 
 Column infer_column(const std::string& name, ColumnKind kind, const std::vector<io::CsvRow>& rows, size_t index,
-                    const std::string& where) {
+                    const std::string& where, int64_t first_row) {
   const Summary summary = summarise(rows, index);
+  if (summary.infinite) {
+    fail_user("{}, row {}: '{}' in column '{}' is not a finite number; correct it, or leave the cell empty", where,
+              first_row + static_cast<int64_t>(*summary.infinite), rows[*summary.infinite][index], name);
+  }
   Column column;
   column.name = name;
   column.kind = kind == ColumnKind::kNumber && !summary.is_number ? ColumnKind::kCategory : kind;
@@ -250,14 +262,15 @@ TableSchema read_schema(const fs::path& path) {
   return schema;
 }
 
-TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where) {
+TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where,
+                         int64_t first_row) {
   TableSchema schema;
   schema.is_inferred = true;
   const size_t label = label_column(names);
   for (size_t c = 0; c < names.size(); ++c) {
     const bool is_domain = c != label && is_domain_name(names[c]);
     const ColumnKind kind = c == label ? ColumnKind::kLabel : is_domain ? ColumnKind::kDomain : ColumnKind::kNumber;
-    schema.columns.push_back(infer_column(names[c], kind, rows, c, where));
+    schema.columns.push_back(infer_column(names[c], kind, rows, c, where, first_row));
   }
   check_schema(schema, where);
   return schema;

@@ -85,7 +85,8 @@ bool is_domain_name(const std::string& name);
 
 // Learns the schema of a table from its rows: a column is a number unless a value is none; a column called domain is
 // the domain; numbers are standardised by their mean and standard deviation. One record moves the encoding of all
-// others.
-TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where);
+// others. A number that is not finite among finite ones is a UserError; rows are counted from `first_row` in it.
+TableSchema infer_schema(const io::CsvRow& names, const std::vector<io::CsvRow>& rows, const std::string& where,
+                         int64_t first_row = 1);
 
 }  // namespace sotto::data

@@ -3,11 +3,13 @@
 #include "../../support/expect_user_error.h"
 #include "../../support/temp_folder.h"
 #include "../make_files.h"
+#include "base/files.h"
 #include "data/readers/heart_disease.h"
 #include "data/readers/optdigits.h"
 
 #include <ATen/ATen.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -174,6 +176,24 @@ TEST(Table, InfersKindsAndStandardises) {
   expect_row(dataset, 0, {-1, 0, 0, 1});
   expect_row(dataset, 1, {1, 0, 1, 0});
   expect_row(dataset, 2, {0, 1, 0, 1});
+}
+
+TEST(Table, ANumberThatIsNotFiniteDoesNotMakeItsColumnWords) {
+  for (const char* bad : {"inf", "-Infinity", "1e400", "+INF"}) {
+    const test::TempFolder folder;
+    write_file_atomically(folder / "t.csv", fmt::format("a,b,label\n1,2,x\n3,{},y\n5,6,x\n", bad));
+    EXPECT_USER_ERROR(read_table(folder / "t.csv", "t", {}),
+                      fmt::format("t.csv, row 3: '{}' in column 'b' is not a finite number", bad));
+  }
+  const test::TempFolder folder;
+  write_file_atomically(folder / "words.csv", "a,b,label\n1,inf,x\n3,sup,y\n5,inf,x\n");
+  EXPECT_EQ(read_table(folder / "words.csv", "t", {}).record_shape(), std::vector<int64_t>{3});
+}
+
+TEST(Table, NamesThatAreNotUtf8AreRefused) {
+  const test::TempFolder folder;
+  write_file_atomically(folder / "t.csv", "a,label\n1,caf\xe9" "\n3,tea\n");
+  EXPECT_USER_ERROR(read_table(folder / "t.csv", "t", {}), "the name of class 0 is not UTF-8 text");
 }
 
 TEST(Table, WithoutHeaderTheLastColumnIsTheLabel) {
