@@ -23,6 +23,8 @@ constexpr const char* kMetrics[] = {
     "accuracy/mean", "accuracy/worst", "accuracy_global", "balanced_accuracy/mean", "balanced_accuracy_global",
     "auroc/mean",    "auroc_global"};
 
+constexpr size_t kMostDifferences = 3;
+
 // Settings by their full name, without the seed and what follows from it.
 json flat_settings(config::RunSpec spec) {
   if (spec.privacy && spec.privacy->budget_seed == spec.seed) spec.privacy->budget_seed = 0;
@@ -73,10 +75,16 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
     const std::string last = key.substr(key.rfind('.') + 1);
     parts.push_back(speaks_for_itself ? value : fmt::format("{} {}", is_epsilon(key) ? "ε" : last, value));
   };
+  // Method and ε first, then what differs, of which a legend has room for little: the table of settings has the rest.
   if (keys.contains("method.name")) add("method.name");
   for (const std::string& key : keys) {
-    if (key != "method.name") add(key);
+    if (is_epsilon(key)) add(key);
   }
+  size_t differences = 0;
+  for (const std::string& key : keys) {
+    if (key != "method.name" && !is_epsilon(key) && ++differences <= kMostDifferences) add(key);
+  }
+  if (differences > kMostDifferences) parts.push_back(fmt::format("… {} more", differences - kMostDifferences));
   return join(parts, ", ");
 }
 
@@ -137,7 +145,10 @@ json metric_json(const Values& values) {
     metric["mean"].push_back(mine.empty() ? json(nullptr) : json(mean(mine)));
     metric["std"].push_back(mine.size() < 2 ? json(nullptr) : json(sample_std(mine)));
     json row = json::array();
-    for (const auto& theirs : values) row.push_back(number_or_null(mann_whitney_p(mine, theirs)));
+    for (const auto& theirs : values) {
+      const bool testable = mine.size() > 1 && theirs.size() > 1;  // one seed is no sample
+      row.push_back(testable ? number_or_null(mann_whitney_p(mine, theirs)) : json(nullptr));
+    }
     metric["p"].push_back(std::move(row));
   }
   return metric;
@@ -198,9 +209,11 @@ json compare(const std::vector<json>& documents, const std::vector<config::RunSp
     bool any = false;
     const json::json_pointer place(fmt::format("/{}", name));
     for (size_t group = 0; group < members.size(); ++group) {
+      std::set<uint64_t> counted;  // a copy of a run, or the same settings and seed again, is no further sample
       for (const size_t run : members[group]) {
         const json& summary = documents[run]["summary"];
         if (summary.is_null() || !summary.contains(place) || !summary.at(place).is_number()) continue;
+        if (!counted.insert(specs[run].seed).second) continue;
         values[group].push_back(summary.at(place));
         any = true;
       }

@@ -64,6 +64,31 @@ TEST(Comparison, GroupsRunsThatDifferOnlyInTheirSeed) {
   EXPECT_LT(metric["p"][0][1].get<double>(), 0.05);
 }
 
+TEST(Comparison, ACopyIsNoFurtherSeed) {
+  std::vector<json> documents;
+  std::vector<config::RunSpec> specs;
+  for (const double epsilon : {1.0, 4.0}) {
+    for (int copy = 0; copy < 4; ++copy) {
+      specs.push_back(private_spec("ldp-fedavg", epsilon, 1));
+      documents.push_back(finished(0.1 * epsilon, {{"max", epsilon}}));
+    }
+  }
+  const json metric = compare(documents, specs)["metrics"]["accuracy/mean"];
+  EXPECT_EQ(metric["values"], json({{0.1}, {0.4}}));
+  EXPECT_EQ(metric["p"][0][1], nullptr) << "one seed, no test";
+}
+
+TEST(Comparison, ALegendNamesAFewDifferences) {
+  std::vector<config::RunSpec> specs = {private_spec("ldp-fedavg", 1, 1), private_spec("dp-fedavg", 4, 1)};
+  specs[1].rounds = 99;
+  specs[1].federation.lr = 0.7;
+  specs[1].federation.batch = 7;
+  specs[1].federation.local_epochs = 9;
+  specs[1].data.clients = 3;
+  const json value = compare({finished(0.5, nullptr), finished(0.6, nullptr)}, specs);
+  EXPECT_EQ(value["groups"][0]["label"], "dp-fedavg, ε 4.0, clients 3, batch 7, local_epochs 9, … 2 more");
+}
+
 TEST(Comparison, NamesOnlyWhatDiffers) {
   config::RunSpec clear = private_spec("fedavg", 1, 1);
   clear.privacy.reset();
