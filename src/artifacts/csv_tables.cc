@@ -72,6 +72,8 @@ CsvTable clients_csv(const RunReader& run, const config::RunSpec& spec) {
   const std::vector<json> rounds = run.rounds();
   const std::set<std::string> scores = client_scores(rounds);
   std::vector<std::string> header = {"round", "client"};
+  const bool named = !spec.client_names.empty();
+  if (named) header.emplace_back("name");
   header.insert(header.end(), scores.begin(), scores.end());
   header.insert(header.end(), {"claimed_epsilon", "proven_epsilon"});
   CsvTable table = {.text = line(header)};
@@ -86,6 +88,7 @@ CsvTable clients_csv(const RunReader& run, const config::RunSpec& spec) {
     for (const auto& [client, score] : evaluation["accuracy"]["per_client"].items()) clients.insert(std::stoll(client));
     for (const int64_t client : clients) {
       std::vector<std::string> row = {cell(round["round"]), std::to_string(client)};
+      if (named) row.push_back(spec.client_name(client));
       for (const std::string& name : scores) {
         row.push_back(evaluation.contains(name) ? cell(evaluation[name]["per_client"][std::to_string(client)]) : "");
       }

@@ -5,7 +5,10 @@
 #include "methods/catalogue.h"
 #include "settings/toml.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace sotto::config {
 namespace {
@@ -38,6 +41,37 @@ void read_method(Section method, methods::RunSettings& run) {
   run.method_options = options.dump();
 }
 
+// [[clients]]: a name each, and budgets of their own if [privacy] is stated. Budgets become those of [privacy], so that
+// what is resolved says them once.
+void read_clients(Section& root, RunSpec& spec) {
+  std::vector<Section> tables = root.children("clients");
+  if (tables.empty()) return;
+  if (static_cast<int64_t>(tables.size()) != spec.data.clients) {
+    root.fail("clients", fmt::format("are {}, and data.clients says {}; write one [[clients]] for each", tables.size(),
+                                     spec.data.clients));
+  }
+  std::vector<double> budgets;
+  for (Section& table : tables) {
+    const std::string name = table.text("name", "");
+    if (name.empty()) table.fail("name", "is missing: every client needs one");
+    if (std::find(spec.client_names.begin(), spec.client_names.end(), name) != spec.client_names.end()) {
+      table.fail("name", fmt::format("'{}' is another client's name already", name));
+    }
+    spec.client_names.push_back(name);
+    table.ignore("budget");
+    if (table.has("budget")) budgets.push_back(table.number("budget", 0, privacy::kPromised));
+    table.finish();
+  }
+  if (budgets.empty()) return;
+  if (!spec.privacy) root.fail("clients", "have budgets, and there is no [privacy] that says of what");
+  if (!spec.privacy->budgets.empty()) root.fail("clients", "have budgets, and so has privacy.budgets: give them once");
+  if (budgets.size() != tables.size()) {
+    root.fail("clients", fmt::format("have {} budgets for {} clients: give one to each, or to none", budgets.size(),
+                                     tables.size()));
+  }
+  spec.privacy->budgets = std::move(budgets);
+}
+
 RunSpec read_spec(Section root) {
   RunSpec spec;
   spec.name = root.text("name", spec.name);
@@ -49,6 +83,7 @@ RunSpec read_spec(Section root) {
   read_method(root.child("method"), spec);
   if (root.has("privacy")) spec.privacy = privacy::read_privacy_terms(root.child("privacy"), spec.seed);
   root.ignore("privacy");
+  read_clients(root, spec);
   spec.record = read_record(root.child("record"));
   for (const char* table : {kFitTable, kSweepTable, kDeclaredTable, kServeTable}) root.ignore(table);
   root.finish();

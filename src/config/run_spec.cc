@@ -4,6 +4,7 @@
 #include "settings/choice_json.h"
 #include "settings/toml.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sotto::config {
@@ -20,13 +21,19 @@ nlohmann::json RunSpec::to_json() const {
                           {"federation", methods::to_json(federation)},
                           {"method", method_table},
                           {"record", {{"uploads", record.uploads}, {"checkpoint_every", record.checkpoint_every}}}};
+  for (const std::string& client : client_names) value["clients"].push_back({{"name", client}});
   if (privacy) value["privacy"] = privacy::to_json(*privacy);
   return value;
+}
+
+std::string RunSpec::client_name(int64_t id) const {
+  return client_names.empty() ? fmt::format("client {}", id) : client_names.at(static_cast<size_t>(id));
 }
 
 std::string RunSpec::hash() const {
   nlohmann::json value = to_json();
   value.erase("name");
+  value.erase("clients");
   value.erase("record");
   value["federation"].erase("state");
   return sha256(value.dump());

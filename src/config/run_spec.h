@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sotto::config {
 
@@ -23,8 +24,12 @@ struct RecordOptions {
 };
 
 struct RunSpec : methods::RunSettings {
-  std::string name;      // a label for people
-  RecordOptions record;  // what is kept of the run
+  std::string name;                       // a label for people
+  std::vector<std::string> client_names;  // [[clients]]: labels for people, one each; empty = clients have none
+  RecordOptions record;                   // what is kept of the run
+
+  // "Cleveland", or "client 0" where clients have no names.
+  std::string client_name(int64_t id) const;
 
   // SHA-256 of the settings that determine the result; not of labels, of what is kept, or of where states live
   // meanwhile.

@@ -27,13 +27,6 @@ double PrivacyTerms::least_budget() const {
   return budgets.empty() ? epsilon : *std::min_element(budgets.begin(), budgets.end());
 }
 
-namespace {
-
-// Beyond these a promise says nothing, or no noise that a number can hold keeps it.
-constexpr settings::Range kPromised{.low = 1e-6, .high = 1e6};
-
-}  // namespace
-
 PrivacyTerms read_promise(settings::Section& section) {
   PrivacyTerms o;
   o.epsilon = section.required_number("epsilon", kPromised, "1.0");

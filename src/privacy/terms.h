@@ -29,6 +29,9 @@ constexpr auto choices(Generator) {
   return std::to_array<settings::Choice<Generator>>({{Generator::kReplay, "replay"}, {Generator::kSecure, "secure"}});
 }
 
+// Which ε can be promised: beyond these a promise says nothing, or no noise that a number can hold keeps it.
+inline constexpr settings::Range kPromised{.low = 1e-6, .high = 1e6};
+
 struct PrivacyTerms {
   double epsilon = 0.0;
   double delta = 0.0;

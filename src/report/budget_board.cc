@@ -102,9 +102,13 @@ json budget_board(const config::RunSpec& spec, const std::vector<Event>& events,
   for (size_t i = 0; i < spent.size(); ++i) {
     const auto client = static_cast<int64_t>(i);
     const double used = cost(spent[i]);
-    json row = {{"client", client},  {"spent", number_or_null(used)},
-                {"budget", nullptr}, {"left", nullptr},
-                {"rounds", nullptr}, {"more", false},
+    json row = {{"client", client},
+                {"name", spec.client_name(client)},
+                {"spent", number_or_null(used)},
+                {"budget", nullptr},
+                {"left", nullptr},
+                {"rounds", nullptr},
+                {"more", false},
                 {"why", nullptr}};
     const Tally unit = prices.of(client);
     if (!spec.privacy) {

@@ -120,6 +120,7 @@ json run_document(const artifacts::RunReader& run, const std::string& id, privac
   json document = {{"id", id},
                    {"name", spec.name.empty() ? id : spec.name},
                    {"state", state},
+                   {"client_names", spec.client_names},
                    {"hash", spec.hash()},
                    {"config", spec.to_json()},
                    {"config_toml", run.config_toml()},

@@ -180,6 +180,56 @@ kind = "label"
 values = ["well", "ill"]
 )";
 
+constexpr const char* kHospitals = R"(
+[data]
+clients = 2
+[privacy]
+epsilon = 4
+delta = 1e-5
+adjacency = "replace"
+[[clients]]
+name = "Cleveland"
+budget = 0.5
+[[clients]]
+name = "Zürich"
+budget = 8
+)";
+
+TEST(LoadRunSpec, ClientsHaveNamesAndBudgets) {
+  const RunSpec spec = parse(kHospitals);
+  EXPECT_EQ(spec.client_name(0), "Cleveland");
+  EXPECT_EQ(spec.client_name(1), "Zürich");
+  EXPECT_EQ(spec.privacy->budget_of(1), 8);
+  EXPECT_EQ(parse(spec.to_toml()).client_names, spec.client_names) << spec.to_toml();
+  EXPECT_EQ(parse(spec.to_toml()).privacy, spec.privacy);
+  RunSpec renamed = spec;
+  renamed.client_names = {"a", "b"};
+  EXPECT_EQ(renamed.hash(), spec.hash()) << "names change no result";
+  EXPECT_EQ(parse("").client_name(7), "client 7");
+}
+
+TEST(LoadRunSpec, ClientsThatDoNotFitAreRefused) {
+  const std::string text = kHospitals;
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return error_of(changed);
+  };
+  EXPECT_THAT(with("clients = 2", "clients = 3"), HasSubstr("clients are 2, and data.clients says 3"));
+  EXPECT_THAT(with("Cleveland", "Zürich"), HasSubstr("another client's name already"));
+  EXPECT_THAT(with("name = \"Cleveland\"", ""), HasSubstr("every client needs one"));
+  EXPECT_THAT(with("budget = 0.5", ""), HasSubstr("1 budgets for 2 clients"));
+  EXPECT_THAT(with("budget = 0.5", "budget = 0"), HasSubstr("budget must be in [1e-06"));
+  EXPECT_THAT(with("budget = 0.5", "buget = 0.5"), HasSubstr("did you mean 'budget'?"));
+  EXPECT_THAT(error_of(text, {"privacy.budgets=[1, 2]"}), HasSubstr("give them once"));
+  EXPECT_THAT(error_of("[data]\nclients = 1\n[[clients]]\nname = \"a\"\nbudget = 1\n"),
+              HasSubstr("there is no [privacy]"));
+}
+
+TEST(LoadRunSpec, TextThatIsNotUtf8IsRefused) {
+  EXPECT_THAT(error_of("", {"data.path=caf\xe9"}), HasSubstr("--set data.path: this is not UTF-8 text"));
+}
+
 TEST(LoadRunSpec, RefusesNumbersBeyondReason) {
   EXPECT_THAT(error_of("[federation]\nlr = 1e300\n"), HasSubstr("run.toml:2: federation.lr must be at most 3.4e+38"));
   EXPECT_EQ(error_of("[federation]\nlr = 1e37\n"), "no error");

@@ -112,7 +112,8 @@ function differences(comparison: Comparison, redoAll: () => void): HTMLElement {
   const rows = comparison.groups.map((group, i) => {
     const value = metric.mean[i];
     const p = metric.p[i][reference];
-    const verdict = i === reference ? 'reference' : p === null ? '–' : p < 0.05 ? 'differs' : 'could be luck';
+    const single = metric.values[i].length < 2 || metric.values[reference].length < 2;
+    const verdict = i === reference ? 'reference' : p === null ? (single ? 'one seed, no test' : '–') : p < 0.05 ? 'differs' : 'could be luck';
     return [
       group.label, verdict, String(metric.values[i].length), percent(value), percent(metric.std[i]),
       i === reference || value === null || base === null ? '–' : signed(value - base),

@@ -119,6 +119,7 @@ export interface Run {
   id: string;
   name: string;
   state: 'running' | 'finished' | 'stopped';
+  client_names: string[]; // empty: clients go by their numbers
   hash: string;
   config: any;
   config_toml: string;

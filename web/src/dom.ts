@@ -63,8 +63,14 @@ export function seconds(value: unknown): string {
   return minutes < 120 ? `${minutes} min` : `${significant(value / 3600, 3)} h`;
 }
 
-// 0–4, 7, 9 … and how many more.
-export function clientList(clients: number[], most = 6): string {
+// What people call a client: its name, or its number.
+export function clientName(names: string[] | undefined, client: number): string {
+  return names?.[client] ?? `client ${client}`;
+}
+
+// 0–4, 7, 9 … and how many more; the names of a few clients that have some.
+export function clientList(clients: number[], most = 6, names: string[] = []): string {
+  if (names.length > 0 && clients.length <= most) return clients.map((client) => names[client]).join(', ');
   const ranges: string[] = [];
   let i = 0;
   while (i < clients.length && ranges.length < most) {

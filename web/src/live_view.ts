@@ -23,6 +23,7 @@ export interface Entry {
 
 interface BoardRow {
   client: number;
+  name: string;
   budget: number | null;
   spent: number | null;
   left: number | null;
@@ -127,7 +128,7 @@ export function boardSection(document: PageDocument, entries: Entry[]): HTMLElem
     'budgets', 'Budget board',
     h('p', {}, 'What each client has spent, what is left, and for how many more rounds it lasts if each costs what its last one did.'),
     h('div', { class: 'controls' },
-      chooser('board-like', 'A further round like those of', [{ value: run.id, label: `this run (${run.config.method.name})` }, ...others.map((e) => ({ value: e.id, label: `${e.id} (${e.method})` }))],
+      chooser('board-like', 'Cost of a further round taken from', [{ value: run.id, label: `this run (${run.config.method.name})` }, ...others.map((e) => ({ value: e.id, label: `${e.id} (${e.method})` }))],
         boardLike.get(run.id) ?? run.id, (v) => { boardLike.set(run.id, v); void show(); })),
     body,
   );
@@ -152,24 +153,24 @@ function boardBody(rows: BoardRow[], id: string): HTMLElement[] {
             trigger: 'axis', axisPointer: { type: 'shadow' },
             formatter: (p: any) => {
               const r = withBudget[p[0].dataIndex];
-              return `<div class="tip-head">client ${r.client}</div>` + [['spent', epsilon(r.spent)], ['left', significant(r.left)], ['rounds left', roundsText(r)]]
+              return `<div class="tip-head">${escaped(r.name)}</div>` + [['spent', epsilon(r.spent)], ['left', significant(r.left)], ['rounds left', roundsText(r)]]
                 .map(([k, v]) => `<div class="tip"><span>${k}</span><b>${escaped(v)}</b></div>`).join('');
             },
           },
-          xAxis: { type: 'category', name: 'client', nameLocation: 'middle', nameGap: 30, data: withBudget.map((r) => String(r.client)) },
+          xAxis: { type: 'category', name: 'client', nameLocation: 'middle', nameGap: 30, data: withBudget.map((r) => r.name.replace(/^client (\d+)$/, '$1')) },
           yAxis: { type: 'value', name: 'ε' },
           series: [
             { name: 'spent', type: 'bar', stack: 'ε', barMaxWidth: 30, itemStyle: { color: c.palette[1] }, data: withBudget.map((r) => r.spent) },
             { name: 'left', type: 'bar', stack: 'ε', barMaxWidth: 30, itemStyle: { color: c.palette[2] }, data: withBudget.map((r) => r.left) },
           ],
         }),
-        table: () => ({ head: ['client', 'spent ε', 'left ε'], words: 0, rows: withBudget.map((r) => [r.client, epsilon(r.spent), significant(r.left)]) }),
+        table: () => ({ head: ['client', 'spent ε', 'left ε'], words: 0, rows: withBudget.map((r) => [r.name, epsilon(r.spent), significant(r.left)]) }),
       }),
     );
   }
   parts.push(
     table(
-      { head: ['client', 'budget ε', 'spent ε', 'left ε', 'rounds left'], words: 0, rows: rows.map((r) => [r.client, significant(r.budget), epsilon(r.spent), significant(r.left), roundsText(r)]) },
+      { head: ['client', 'budget ε', 'spent ε', 'left ε', 'rounds left'], words: 0, rows: rows.map((r) => [r.name, significant(r.budget), epsilon(r.spent), significant(r.left), roundsText(r)]) },
       'Budgets',
     ),
   );

@@ -1,6 +1,6 @@
 // One run: what came out, who got what, what it cost, and how to make it again.
 import { chart } from './charts';
-import { capital, chooser, clientList, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
+import { capital, chooser, clientList, clientName, epsilon, escaped, h, percent, seconds, section, significant, table, tickbox } from './dom';
 import { Embedding, Maybe, Measure, Run, SpendingCurve, View } from './document';
 import { Colours } from './theme';
 
@@ -46,6 +46,15 @@ export function tiles(run: Run): HTMLElement {
     if (spent !== undefined) list.push(tile(`${capital(run.privacy.basis)} ε so far`, epsilon(spent), 'largest of any client'));
   }
   return h('dl', { class: 'tiles' }, ...list);
+}
+
+// The budget of everyone, or from the smallest to the largest.
+function promised(terms: any): string {
+  const budgets: number[] = terms.budgets ?? [];
+  if (budgets.length === 0) return `ε = ${significant(terms.epsilon)}`;
+  const low = Math.min(...budgets);
+  const high = Math.max(...budgets);
+  return low === high ? `ε = ${significant(low)}` : `Budgets of ε = ${significant(low)} to ${significant(high)}`;
 }
 
 function declaredView(run: Run): View | undefined {
@@ -118,6 +127,10 @@ function resultSection(run: Run, key: string, redoAll: () => void): HTMLElement 
   const name = chosen(`${key}-measure`, 'accuracy');
   const measure = run.evaluations.measures[name] ?? run.evaluations.measures[names[0]];
   const x = run.evaluations.round;
+  if (x.length === 1) {
+    const once = `${kMeasureNames[name] ?? name} after round ${x[0]}, the only one that was evaluated: ${percent(measure.mean[0])} % mean over clients (± ${percent(measure.std[0])}, worst ${percent(measure.worst[0])} %).`;
+    return section('results', 'Results', h('p', { id: 'one-evaluation' }, once), run.rounds.round.length > 1 ? trainingCharts(run, key) : null);
+  }
   const band = bandOf(measure, x.length);
   const every = chosen(`${key}-every`, measure.clients.length <= 30 ? 'yes' : 'no') === 'yes';
   const hasGlobal = measure.global.some((v) => v !== null);
@@ -169,9 +182,9 @@ function resultSection(run: Run, key: string, redoAll: () => void): HTMLElement 
             line('worst', `${percent(measure.worst[i])} %`) + line(band.name, `${percent(band.low[i], 1)} – ${percent(band.high[i], 1)} %`);
           if (hasGlobal) text += line('global model', `${percent(measure.global[i])} %`);
           if (measure.clients.length <= 8) {
-            measure.clients.forEach((id, k) => (text += line(`client ${id}`, `${percent(measure.values[k][i])} %`)));
+            measure.clients.forEach((id, k) => (text += line(clientName(run.client_names, id), `${percent(measure.values[k][i])} %`)));
           } else if (focus >= 0) {
-            text += line(`client ${measure.clients[focus]} (nearest)`, `${percent(measure.values[focus][i])} %`);
+            text += line(`${clientName(run.client_names, measure.clients[focus])} (nearest)`, `${percent(measure.values[focus][i])} %`);
           }
           return text;
         },
@@ -189,7 +202,7 @@ function resultSection(run: Run, key: string, redoAll: () => void): HTMLElement 
           : []),
         ...(every
           ? measure.values.map((values, k) => ({
-              name: `client ${measure.clients[k]}`, type: 'line', z: 2, silent: true, symbol: 'none',
+              name: clientName(run.client_names, measure.clients[k]), type: 'line', z: 2, silent: true, symbol: 'none',
               lineStyle: { width: 1, color: c.quiet, opacity: 0.45 }, data: x.map((r, i) => [r, values[i]]),
             }))
           : []),
@@ -268,8 +281,8 @@ function clientSection(run: Run, key: string, redoAll: () => void): HTMLElement 
       }),
     ],
     option: (c) => ({
-      tooltip: { trigger: 'item', formatter: (p: any) => heading(`client ${bars[p.dataIndex].client}`) + line('accuracy', `${percent(bars[p.dataIndex].value)} %`) },
-      xAxis: { type: 'category', name: 'client', nameLocation: 'middle', nameGap: 30, data: bars.map((b) => String(b.client)) },
+      tooltip: { trigger: 'item', formatter: (p: any) => heading(clientName(run.client_names, bars[p.dataIndex].client)) + line('accuracy', `${percent(bars[p.dataIndex].value)} %`) },
+      xAxis: { type: 'category', name: 'client', nameLocation: 'middle', nameGap: 30, data: bars.map((b) => run.client_names[b.client] ?? String(b.client)) },
       yAxis: { type: 'value', min: 0, max: 1, axisLabel: { formatter: (v: number) => `${Math.round(100 * v)} %` } },
       series: [
         {
@@ -278,7 +291,7 @@ function clientSection(run: Run, key: string, redoAll: () => void): HTMLElement 
         },
       ],
     }),
-    table: () => ({ head: ['client', 'accuracy %'], words: 0, rows: bars.map((b) => [b.client, percent(b.value)]) }),
+    table: () => ({ head: ['client', 'accuracy %'], words: 0, rows: bars.map((b) => [run.client_names[b.client] ?? b.client, percent(b.value)]) }),
   });
   const domains = Object.entries(run.evaluations.domains);
   if (domains.length === 0) return section('clients', 'Clients', perClient);
@@ -303,7 +316,7 @@ function privacySection(run: Run, key: string, redoAll: () => void): HTMLElement
   if (privacy.problem) return section('privacy', 'Privacy', h('p', { class: 'note' }, privacy.problem));
   const terms = privacy.terms;
   const stated = terms
-    ? `ε = ${significant(terms.epsilon)} at δ = ${significant(terms.delta)}, ${terms.adjacency} adjacency, one ${terms.unit}, against the ${terms.observer}.`
+    ? `${promised(terms)} at δ = ${significant(terms.delta)}, ${terms.adjacency} adjacency, one ${terms.unit}, against the ${terms.observer}.`
     : 'The run states no privacy terms: what it releases is not protected.';
   const views = privacy.views ?? [];
   const observer = chosen(`${key}-observer`, String(Math.max(0, views.findIndex((v) => v.observers.includes(terms?.observer ?? 'server')))));
@@ -314,7 +327,7 @@ function privacySection(run: Run, key: string, redoAll: () => void): HTMLElement
   }
   if (view && view.rounds.length > 0) {
     const pick = views.length < 2 ? [] : [
-      chooser(`${key}-observer`, 'In the eyes of', views.map((v, i) => ({ value: String(i), label: v.observers.join(', ') })), observer, (v) => {
+      chooser(`${key}-observer`, 'Protected against', views.map((v, i) => ({ value: String(i), label: v.observers.join(', ') })), observer, (v) => {
         choices.set(`${key}-observer`, v);
         redoAll();
       }),
@@ -329,7 +342,7 @@ function privacySection(run: Run, key: string, redoAll: () => void): HTMLElement
       h('h3', {}, 'Releases'),
       table(
         {
-          head: ['release', 'first seen by', 'mechanism', 'guarantee', 'rows', 'clients', 'noise multiplier'],
+          head: ['release', 'seen by', 'mechanism', 'guarantee', 'rows', 'clients', 'noise multiplier'],
           words: 4,
           rows: privacy.kinds.map((k) => [k.what, k.observer, k.mechanism, k.why_unproven ? `none: ${k.why_unproven}` : privacy.basis, k.rows, k.clients, range(k.multiplier)]),
         },
@@ -389,7 +402,7 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
         formatter: (p: any) => {
           const i = (Array.isArray(p) ? p : [p])[0].dataIndex;
           const curve = view.curves[focus];
-          return heading(`round ${x[i]}, ${clientList(curve.clients)}`) + line(`${basis} ε`, epsilon(curve.proven[i])) + line('claimed ε', epsilon(curve.claimed[i])) +
+          return heading(`round ${x[i]}, ${clientList(curve.clients, 6, run.client_names)}`) + line(`${basis} ε`, epsilon(curve.proven[i])) + line('claimed ε', epsilon(curve.claimed[i])) +
             (curve.budget === null ? '' : line('budget', significant(curve.budget)));
         },
       },
@@ -410,7 +423,7 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
     }),
     table: () => ({
       head: ['clients', 'round', `${basis} ε`, 'claimed ε', 'budget'],
-      rows: view.curves.flatMap((curve) => x.map((r, i) => [clientList(curve.clients, 3), r, epsilon(curve.proven[i]), epsilon(curve.claimed[i]), curve.budget === null ? '–' : significant(curve.budget)])),
+      rows: view.curves.flatMap((curve) => x.map((r, i) => [clientList(curve.clients, 3, run.client_names), r, epsilon(curve.proven[i]), epsilon(curve.claimed[i]), curve.budget === null ? '–' : significant(curve.budget)])),
     }),
   });
   return [over, sidesChart(run, key, view)];
@@ -424,7 +437,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
       .filter((e) => (e.client === undefined || curve.clients.includes(e.client)) && (e.observer === undefined || view.observers.includes(e.observer)))
       .map((e) => e.audited_epsilon);
     return {
-      name: clientList(curve.clients, 2).replace(/^clients? /, ''),
+      name: clientList(curve.clients, 2, run.client_names).replace(/^clients? /, ''),
       clients: curve.clients,
       claimed: curve.claimed.at(-1) ?? null,
       proven: curve.proven.at(-1) ?? null,
@@ -447,7 +460,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
         axisPointer: { type: 'shadow' },
         formatter: (p: any) => {
           const row = rows[p[0].dataIndex];
-          return heading(clientList(row.clients)) + line('claimed', epsilon(row.claimed)) + line(basis, epsilon(row.proven)) +
+          return heading(clientList(row.clients, 6, run.client_names)) + line('claimed', epsilon(row.claimed)) + line(basis, epsilon(row.proven)) +
             (row.audited === null ? '' : line('audited, at least', significant(row.audited))) + (row.budget === null ? '' : line('budget', significant(row.budget)));
         },
       },
@@ -464,7 +477,7 @@ function sidesChart(run: Run, key: string, view: View): HTMLElement {
     }),
     table: () => ({
       head: ['clients', 'claimed ε', `${basis} ε`, 'audited ε', 'budget'],
-      rows: rows.map((row) => [clientList(row.clients, 8), epsilon(row.claimed), epsilon(row.proven), significant(row.audited), significant(row.budget)]),
+      rows: rows.map((row) => [clientList(row.clients, 8, run.client_names), epsilon(row.claimed), epsilon(row.proven), significant(row.audited), significant(row.budget)]),
     }),
   });
 }
