@@ -31,6 +31,18 @@ constexpr const char* kCheckpoints = "checkpoints";
 
 }  // namespace
 
+bool is_free(const fs::path& folder) {
+  return !fs::exists(folder) || (fs::is_directory(folder) && fs::is_empty(folder));
+}
+
+void require_new(const fs::path& folder) {
+  if (is_free(folder)) return;
+  if (!fs::exists(folder / kConfig)) {
+    fail_user("{} exists already and is not a run directory; choose another --out", folder.string());
+  }
+  fail_user("{} exists already; add --resume to continue it, or choose another --out", folder.string());
+}
+
 RunReader::RunReader(fs::path folder) : folder_(std::move(folder)) {
   if (!fs::exists(folder_ / kConfig)) {
     fail_user("{} is not a run directory: it has no {}", folder_.string(), kConfig);
@@ -105,7 +117,7 @@ class RunDirectory::Lock {
 
 RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool resume)
     : folder_(std::move(folder)), spec_(spec) {
-  if (resume && fs::exists(folder_)) {
+  if (resume && !is_free(folder_)) {
     this->resume();
     return;
   }
@@ -117,9 +129,7 @@ RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool re
 RunDirectory::~RunDirectory() = default;
 
 void RunDirectory::create() const {
-  if (fs::exists(folder_)) {
-    fail_user("{} exists already; add --resume to continue it, or choose another --out", folder_.string());
-  }
+  require_new(folder_);
   if (folder_.has_parent_path()) make_folder(folder_.parent_path());
   const fs::path fresh = folder_.string() + fmt::format(".{}.tmp", ::getpid());
   const auto remove_fresh = [&] {

@@ -23,6 +23,11 @@
 
 namespace sotto::artifacts {
 
+// Whether a new run can be here: there is nothing, or an empty folder.
+bool is_free(const std::filesystem::path& folder);
+// A UserError that says what to do if it cannot.
+void require_new(const std::filesystem::path& folder);
+
 // Reading side: any run directory, finished or not. A folder that is not one is a UserError.
 class RunReader {
  public:
@@ -53,7 +58,7 @@ class RunReader {
 // one step.
 class RunDirectory {
  public:
-  // Starts a new run: the folder must not exist. Or, with `resume`, continues one: its config must have the same hash,
+  // Starts a new run in a folder that is_free. Or, with `resume`, continues one: its config must have the same hash,
   // its ledger must hold all that checkpoint and summary have seen, and another process must not be writing to it. What
   // cannot be continued is a UserError and is left as it was.
   RunDirectory(std::filesystem::path folder, const config::RunSpec& spec, bool resume);

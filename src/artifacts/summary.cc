@@ -26,11 +26,16 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   double noise = 0.0;
   int64_t upload_bytes = 0;
   int64_t diverged = 0;
+  json abstained = json::object();  // how often, by name
   for (const json& round : rounds) {
     seconds += round["seconds"].get<double>();
     samples += round["samples"].get<double>();
     noise += round["noise"].is_null() ? federation::kUndefined : round["noise"].get<double>();
     upload_bytes += round["upload_bytes"].get<int64_t>();
+    for (const json& client : round.value("abstained", json::array())) {
+      json& times = abstained[spec.client_name(client.get<int64_t>())];
+      times = times.is_null() ? 1 : times.get<int64_t>() + 1;
+    }
     diverged += static_cast<int64_t>(round["diverged"].size());
   }
   // Absent where models are tested at the clients' homes.
@@ -39,6 +44,7 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
   summary["seconds"] = seconds;
   summary["samples_per_second"] = seconds > 0 ? samples / seconds : 0.0;
   summary["diverged_steps"] = diverged;
+  summary["abstained"] = abstained;
   summary["upload_bytes"] = upload_bytes;
   summary["noise_total"] = number_or_null(noise);
   summary["privacy"] = privacy_section(spec, ledger);
@@ -65,6 +71,11 @@ std::optional<json> read_summary(const fs::path& run) {
   if (!summary.is_object()) fail_user("{} is damaged; delete it and resume the run", file.string());
   if (summary.contains("checksum") && summary["checksum"] != summary_checksum(summary)) {
     fail_user("{} was changed: it does not fit its checksum; delete it and resume the run", file.string());
+  }
+  for (const char* key : {"accuracy", "dataset", "method", "privacy", "rounds", "seconds", "seed"}) {
+    if (!summary.contains(key)) {
+      fail_user("{} is damaged: it has no '{}'; delete it and resume the run", file.string(), key);
+    }
   }
   require_ledger(run);
   return summary;

@@ -30,7 +30,7 @@ struct RunOptions {
 };
 
 int64_t rounds_done(const fs::path& folder, const config::RunSpec& spec, bool resume) {
-  if (!resume || !fs::exists(folder)) return 0;
+  if (!resume || artifacts::is_free(folder)) return 0;
   const auto checkpoint = artifacts::RunReader(folder).last_checkpoint(spec.hash());
   return checkpoint ? checkpoint->round : 0;
 }
@@ -39,9 +39,7 @@ void run(const RunOptions& options) {
   catch_interrupts();
   const config::RunSpec spec = run::load_spec(options.config);
   const fs::path folder = options.out.empty() ? run::default_run_folder(options.config, spec) : fs::path(options.out);
-  if (!options.resume && fs::exists(folder)) {
-    fail_user("{} exists already; add --resume to continue it, or choose another --out", folder.string());
-  }
+  if (!options.resume) artifacts::require_new(folder);
   const federation::Setup setup(spec);
   const int threads = resolve_threads(options.threads);
   const int64_t done = rounds_done(folder, spec, options.resume);

@@ -195,6 +195,28 @@ TEST_F(RunFolder, AChangedSummaryIsRefused) {
   EXPECT_USER_ERROR(RunReader(folder_).summary(), "does not fit its checksum");
 }
 
+TEST_F(RunFolder, ASummaryThatSaysNothingIsRefused) {
+  const auto setup = small_setup(kConfig);
+  run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
+  write_file_atomically(folder_ / "summary.json", "{}");
+  EXPECT_USER_ERROR(RunReader(folder_).summary(), "it has no 'accuracy'; delete it and resume");
+}
+
+TEST_F(RunFolder, AnEmptyFolderIsAsGoodAsNone) {
+  const auto setup = small_setup(kConfig);
+  fs::create_directories(folder_);
+  for (const bool resume : {false, true}) {
+    EXPECT_TRUE(is_free(folder_));
+    run::execute(setup, {.folder = folder_, .resume = resume, .threads = 1});
+    EXPECT_EQ(RunReader(folder_).rounds().size(), 3U);
+    EXPECT_USER_ERROR(require_new(folder_), "add --resume");
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  write_file_atomically(folder_ / "notes.txt", "mine");
+  EXPECT_USER_ERROR(require_new(folder_), "is not a run directory; choose another --out");
+}
+
 TEST_F(RunFolder, RefusesAnotherConfigAndANonRun) {
   const auto setup = small_setup(kConfig);
   run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
