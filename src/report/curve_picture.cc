@@ -84,7 +84,11 @@ std::string formula(const methods::ClipCurve& curve) {
   const std::string x = curve.axis == methods::CurveAxis::kEpsilon ? "ε" : "s";
   const auto& c = curve.coefficients;
   if (curve.family == methods::CurveFamily::kConstant) return fmt::format("C = {:.4g}", c[0]);
-  if (curve.family == methods::CurveFamily::kPower) return fmt::format("C = {:.4g} {}^{:.3g}", c[0], x, c[1]);
+  if (curve.family == methods::CurveFamily::kPower) {
+    // A fit that finds no slope gives an exponent that is all rounding.
+    const double exponent = std::abs(c[1]) < 5e-4 ? 0 : c[1];
+    return exponent == 0 ? fmt::format("C = {:.4g}", c[0]) : fmt::format("C = {:.4g} {}^{:.3g}", c[0], x, exponent);
+  }
   if (curve.family == methods::CurveFamily::kQuadratic) {
     return fmt::format("C = {:.4g} {}² {} {:.4g} {} {} {:.4g}", c[0], x, c[1] < 0 ? "−" : "+", std::abs(c[1]), x,
                        c[2] < 0 ? "−" : "+", std::abs(c[2]));
