@@ -1,5 +1,6 @@
 // sotto attack: what an attacker finds out from a run's models and recorded uploads.
 #include "attacks/catalogue.h"
+#include "base/interrupt.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -39,6 +40,7 @@ std::string describe(const json& result) {
 }
 
 void run_attack(const Options& options) {
+  end_on_interrupt("stopped; an attack keeps nothing before its end, so the same command begins again");
   attacks::AttackOptions settings = options.settings;
   if (options.client >= 0) settings.client = options.client;
   settings.threads = resolve_threads(options.threads);
@@ -59,7 +61,7 @@ void add_attack(Command& program) {
     help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", entry.name, entry.what);
   }
   command.option("--attack", options->attack, help).required();
-  command.option("--client", options->client, "whose model or upload");
+  command.option("--client", options->client, "whose model or upload").at_least(0);
   command.option("--round", options->settings.round, "of the upload; 0 = the one whose model is known")
       .range(0, 1000000)
       .shows_default();

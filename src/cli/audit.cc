@@ -5,6 +5,7 @@
 #include "audit/whole_run.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -148,18 +149,23 @@ void run_audit(const AuditOptions& options) {
   if (options.all == !options.run.config.empty()) {
     fail_user("audit: name a config or a run directory, or say --all");
   }
+  end_on_interrupt("stopped; an audit keeps nothing before its end, so the same command begins again");
   json rows;
   if (options.all) {
     rows = audit_everything(options);
   } else {
     const auto setup = std::make_shared<const federation::Setup>(run::load_spec(options.run));
     rows = audit_run(options, *setup, setup);
-    if (const fs::path folder = options.run.config; fs::is_directory(folder)) {
-      write_file_atomically(folder / "audit.json", document(rows).dump(2) + "\n");
-    }
   }
-  if (options.output.json) return print_json(document(rows));
-  print_text(options.all ? describe_everything(rows) : describe(rows));
+  if (options.output.json) {
+    print_json(document(rows));
+  } else {
+    print_text(options.all ? describe_everything(rows) : describe(rows));
+  }
+  // Shown before it is kept: a run that cannot be written to does not cost the result.
+  if (const fs::path folder = options.run.config; !options.all && fs::is_directory(folder)) {
+    write_file_atomically(folder / "audit.json", document(rows).dump(2) + "\n");
+  }
 }
 
 }  // namespace
@@ -171,7 +177,7 @@ void add_audit(Command& program) {
   add_config_options(command, options->run).required(false);
   command.flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
   command.flag("--quick", options->quick, "fewer trials");
-  command.option("--client", options->client, "whose release is audited").shows_default();
+  command.option("--client", options->client, "whose release is audited").at_least(0).shows_default();
   command.option("--trials", options->trials, "trials in each of the two worlds").range(4, 100000000);
   command.option("--canaries", options->canaries, "in the whole run; 0 = audit one release only")
       .range(0, 100000000)

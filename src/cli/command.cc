@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "base/text.h"
+#include "cli/help_texts.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -39,7 +40,21 @@ Option Option::range(double low, double high) {
 }
 
 Option Option::positive() {
-  return Option(option_->check(CLI::PositiveNumber));
+  const auto problem = [](const std::string& text) {
+    double value = 0;
+    const bool above = CLI::detail::lexical_cast(text, value) && value > 0;
+    return above ? std::string() : fmt::format("must be above 0, not {}", text);
+  };
+  return Option(option_->check(CLI::Validator(problem, "POSITIVE")));
+}
+
+Option Option::at_least(int64_t low) {
+  const auto problem = [low](const std::string& text) {
+    int64_t value = 0;
+    const bool enough = CLI::detail::lexical_cast(text, value) && value >= low;
+    return enough ? std::string() : fmt::format("must be {} or more, not {}", low, text);
+  };
+  return Option(option_->check(CLI::Validator(problem, fmt::format("INT ≥ {}", low))));
 }
 
 Option Option::one_of(const std::vector<std::string>& choices) {
@@ -63,7 +78,9 @@ Option Option::type_name(const std::string& name) {
 }
 
 Command Command::subcommand(const std::string& name, const std::string& help) {
-  return Command(app_->add_subcommand(name, help));
+  CLI::App* const command = app_->add_subcommand(name, help);
+  command->footer("");  // not the one of the command above
+  return Command(command);
 }
 
 Command Command::exactly_one_of(const std::string& heading) {
@@ -117,12 +134,20 @@ Program::Program(const std::string& name, const std::string& help, const std::st
 
 Program::~Program() = default;
 
+std::string Program::help_source(const std::string& version) const {
+  return cli::help_source(*app_, version);
+}
+
 int Program::run(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (error.get_name() == "CallForHelp") {
+      fmt::print("{}", wrapped_help(app_->help()));
+      return 0;
+    }
     if (asked_for_help) return app_->exit(error);
     fmt::print(stderr, "{}: {} (see {} --help)\n", app_->get_name(), explain(error, *app_, argc, argv),
                app_->get_name());

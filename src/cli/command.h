@@ -34,6 +34,7 @@ class Option {
   Option range(int low, int high);
   Option range(double low, double high);
   Option positive();
+  Option at_least(int64_t low);
   Option one_of(const std::vector<std::string>& choices);
   // Given several times, with one value each; without this, an option of a vector takes all values that follow it.
   Option repeatable();
@@ -88,6 +89,9 @@ class Program : public Command {
   // Parses the command line and runs the callback of the command that was given, whose exceptions come through. Returns
   // the exit code: 0, also after --help and --version; 2 after a line on standard error if the command line is wrong.
   int run(int argc, char** argv);
+
+  // Source of what the launcher answers by itself (help_texts.h).
+  std::string help_source(const std::string& version) const;
 
  private:
   std::unique_ptr<CLI::App> owned_app_;

@@ -15,6 +15,7 @@ namespace sotto::cli {
 namespace {
 
 using nlohmann::json;
+using nlohmann::literals::operator""_json_pointer;
 
 std::string percent(double value) {
   return std::isfinite(value) ? fmt::format("{:.2f}", 100 * value) : "–";
@@ -33,6 +34,12 @@ constexpr double kFreeSeconds = 0.05;
 constexpr double kShareOfTime = 0.01;
 
 constexpr int kGap = 2;  // columns between the columns of the table
+
+// Never wider than its column, whatever training came to.
+std::string loss_text(double loss) {
+  if (!std::isfinite(loss)) return "–";
+  return std::abs(loss) < 1000 ? fmt::format("{:.4f}", loss) : fmt::format("{:.1e}", loss);
+}
 
 std::string epsilon(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value) : "∞";
@@ -98,7 +105,7 @@ std::vector<ConsoleWatcher::Column> ConsoleWatcher::columns() const {
   std::vector<Column> all = {
       {"round", 6, 9, [](const Record& r) { return std::to_string(r.round); }},
       {"uploads", 7, 2, [](const Record& r) { return std::to_string(r.uploads); }},
-      {"loss", 8, 6, [](const Record& r) { return fmt::format("{:.4f}", r.train_loss); }},
+      {"loss", 8, 6, [](const Record& r) { return loss_text(r.train_loss); }},
       {"accuracy %", 10, 9, accuracy(&federation::Spread::mean)},
       {"± std", 6, 3, accuracy(&federation::Spread::std)},
       {"worst %", 7, 7, accuracy(&federation::Spread::worst)},
@@ -155,7 +162,8 @@ std::string describe_summary(const json& summary) {
     text += fmt::format("AUROC         {:.4f} mean over clients\n", summary["auroc"]["mean"].get<double>());
   }
   if (summary.contains("neighbour_accuracy")) {
-    text += fmt::format("own classes   {} %, others' classes {} %\n", percent(summary["local_accuracy"]["mean"]),
+    text += fmt::format("own classes   {} %, others' classes {} %\n",
+                        percent(summary.value("/local_accuracy/mean"_json_pointer, json())),
                         percent(summary["neighbour_accuracy"]["mean"]));
   }
   if (summary.contains("accuracy_per_domain")) {
@@ -164,6 +172,16 @@ std::string describe_summary(const json& summary) {
       text += fmt::format("{} {} %  ", domain, percent(value));
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
+  }
+  if (const json abstained = summary.value("abstained", json::object()); !abstained.empty()) {
+    std::vector<std::string> clients;
+    for (const auto& [client, times] : abstained.items())
+      clients.push_back(fmt::format("{} ({}×)", client, times.dump()));
+    constexpr size_t kListed = 8;
+    const size_t more = clients.size() - std::min(clients.size(), kListed);
+    clients.resize(std::min(clients.size(), kListed));
+    text += fmt::format("abstained     {}{}: their budgets were spent\n", join(clients, ", "),
+                        more == 0 ? "" : fmt::format(" and {} more clients", more));
   }
   text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n",
                       summary["samples_per_second"].get<double>(), summary["seconds"].get<double>());

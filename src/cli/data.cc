@@ -284,7 +284,7 @@ void install(const NamesOptions& options) {
     const bool fetched = data::install(name);
     for (const auto& item : data::installables()) {
       if (item.name != name) continue;
-      print_text(fmt::format("{} is {} {}\n", name,
+      print_note(fmt::format("{} is {} {}\n", name,
                              fetched ? "now in" : "already here:", data::installed_path(item).string()));
     }
   }

@@ -32,7 +32,7 @@ void features(const FeaturesOptions& options) {
                 {"was_cached", found.was_cached}});
     return;
   }
-  print_text(fmt::format("{} features of {} training and {} test records ({} wide) {} {}\n", options.data.features,
+  print_note(fmt::format("{} features of {} training and {} test records ({} wide) {} {}\n", options.data.features,
                          dataset.train.size(), dataset.test.size(), width,
                          found.was_cached ? "were already in" : "are now in", found.file.string()));
 }

@@ -1,4 +1,5 @@
 // sotto embed: what features of held-out records look like, after the first round and after the last.
+#include "base/interrupt.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -17,11 +18,12 @@ struct EmbedOptions {
 };
 
 void embed(const EmbedOptions& options) {
+  end_on_interrupt("stopped; nothing was written, and the same command begins again");
   const run::Embedding embedding = run::embed_features(options.run, options.records);
   if (options.output.json) {
     print_json(run::to_json(embedding.pictures));
   } else {
-    print_text(fmt::format("{}: two pictures of {} records; sotto report {} -o report.html shows them\n",
+    print_note(fmt::format("{}: two pictures of {} records; sotto report {} -o report.html shows them\n",
                            embedding.file.string(), embedding.pictures.front().x.size(), options.run));
   }
 }

@@ -66,7 +66,7 @@ void export_model(const ExportOptions& options) {
   if (options.output.json) {
     print_json(value);
   } else {
-    print_text(fmt::format("{}: {} tensors, {} values, the model after round {}\n", options.out, weights.size(),
+    print_note(fmt::format("{}: {} tensors, {} values, the model after round {}\n", options.out, weights.size(),
                            total_elements(weights), model.round()));
   }
 }
@@ -78,15 +78,14 @@ void export_csv(const ExportOptions& options) {
                                     : options.table == "rounds" ? artifacts::rounds_csv(run, spec)
                                                                 : artifacts::ledger_csv(run);
   if (options.csv == "-") {
-    fmt::print("{}", table.text);
-    std::fflush(stdout);
+    print_text(table.text);
     return;
   }
   write_file_atomically(options.csv, table.text);
   if (options.output.json) {
     print_json({{"file", options.csv}, {"table", options.table}, {"rows", table.rows}});
   } else {
-    print_text(fmt::format("{}: the table of {}, {} rows\n", options.csv, options.table, table.rows));
+    print_note(fmt::format("{}: the table of {}, {} rows\n", options.csv, options.table, table.rows));
   }
 }
 
@@ -111,7 +110,7 @@ void export_events(const ExportOptions& options) {
   if (options.output.json) {
     print_json({{"file", events.file().string()}, {"rounds", events.rounds()}});
   } else {
-    print_text(fmt::format("{}: {} rounds; look at them with: tensorboard --logdir {}\n", events.file().string(),
+    print_note(fmt::format("{}: {} rounds; look at them with: tensorboard --logdir {}\n", events.file().string(),
                            events.rounds(), options.tensorboard));
   }
 }
@@ -141,7 +140,7 @@ void add_export(Command& program) {
   what.option("--out,-o", options->out, "The model: NAME.pt (PyTorch state dict) or NAME.safetensors");
   what.option("--csv", options->csv, "A table of the run: a file, or - for standard output");
   what.option("--tensorboard", options->tensorboard, "A folder for the run's event file");
-  command.option("--client", options->client, "This client's model (default: the global one)");
+  command.option("--client", options->client, "This client's model (default: the global one)").at_least(0);
   command.option("--table", options->table, "Which table --csv writes: clients, rounds or ledger")
       .one_of({"clients", "rounds", "ledger"})
       .shows_default();

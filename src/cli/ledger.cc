@@ -62,6 +62,7 @@ json clients_json(const OpenRun& run, const std::vector<privacy::Event>& events)
   json clients = json::array();
   for (int64_t client = 0; client < run.spec.data.clients; ++client) {
     json row = {{"client", client},
+                {"name", run.spec.client_name(client)},
                 {"releases", releases[client] + releases[privacy::kEveryone]},
                 {"budget", run.spec.privacy ? json(run.spec.privacy->budget_of(client)) : json(nullptr)}};
     for (const char* observer : kObservers) {
@@ -155,11 +156,17 @@ std::string show_text(const json& value, bool all) {
   text += "\n";
   if (!value["terms"].is_null()) {
     const json& terms = value["terms"];
-    text += fmt::format("terms: ε = {} at δ = {}, {} adjacency, one {}, against the {}\n", terms["epsilon"].dump(),
+    const auto budgets = terms["budgets"].get<std::vector<double>>();
+    const auto ends = std::minmax_element(budgets.begin(), budgets.end());
+    const std::string promised = budgets.empty() ? terms["epsilon"].dump()
+                                 : *ends.first == *ends.second
+                                     ? fmt::format("{:.4g}", *ends.first)
+                                     : fmt::format("{:.4g} to {:.4g}, by client,", *ends.first, *ends.second);
+    text += fmt::format("terms: ε = {} at δ = {}, {} adjacency, one {}, against the {}\n", promised,
                         terms["delta"].dump(), terms["adjacency"].get<std::string>(), terms["unit"].get<std::string>(),
                         terms["observer"].get<std::string>());
   }
-  Table kinds({"release", "first seen by", "mechanism", "rows", "clients", "noise multiplier", "guarantee"});
+  Table kinds({"release", "seen by", "mechanism", "rows", "clients", "noise multiplier", "guarantee"});
   for (const json& kind : value["releases"]) {
     const json& clients = kind["clients"];
     kinds.add_row({kind["what"], kind["observer"], kind["mechanism"], kind["rows"].dump(),
@@ -174,7 +181,7 @@ std::string show_text(const json& value, bool all) {
   const size_t shown = all ? rows.size() : std::min(rows.size(), kShownClients);
   for (size_t i = 0; i < shown; ++i) {
     const json& row = rows[i];
-    clients.add_row({row["client"].dump(), row["releases"].dump(),
+    clients.add_row({row["name"].get<std::string>(), row["releases"].dump(),
                      row["budget"].is_null() ? "–" : fmt::format("{:.4g}", row["budget"].get<double>()),
                      epsilon_text(row["server"]["claimed_epsilon"]), epsilon_text(row["server"]["proven_epsilon"]),
                      epsilon_text(row["clients"]["claimed_epsilon"]), epsilon_text(row["clients"]["proven_epsilon"])});
@@ -232,13 +239,17 @@ void check_budgets(const OpenRun& run) {
     const double epsilon = paper ? spent[client].claimed : spent[client].proven;
     const double budget = run.spec.privacy->budget_of(static_cast<int64_t>(client));
     if (std::isfinite(epsilon) && epsilon > budget * (1 + 1e-9)) {
-      fail_user("client {} has spent ε = {:.6g}, more than its budget of {:.6g}", client, epsilon, budget);
+      fail_user("{} has spent ε = {:.6g}, more than its budget of {:.6g}",
+                run.spec.client_name(static_cast<int64_t>(client)), epsilon, budget);
     }
   }
 }
 
 // The recomputed section must be the recorded one, to the last digit that JSON keeps.
 void check_summary(const json& recorded, const json& recomputed) {
+  for (const char* key : {"claimed_epsilon", "proven_epsilon", "observers"}) {
+    if (!recorded.contains(key)) fail_user("the summary has no privacy.{} that the ledger could be compared with", key);
+  }
   for (const auto& [key, value] : recomputed.items()) {
     if (recorded.contains(key) && recorded[key] != value) {
       fail_user("the ledger does not give the summary's privacy.{}: recorded {}, recomputed {}", key,

@@ -1,14 +1,21 @@
 #include "base/allocator.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/interrupt.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
-#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+#include <fmt/format.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -38,6 +45,10 @@ int run(int argc, char** argv) {
   sotto::cli::add_certs(program);
   sotto::cli::add_enrol(program);
   sotto::cli::add_bench(program);
+  if (argc == 3 && std::string_view(argv[1]) == "--write-help") {  // for the build
+    sotto::write_file_atomically(argv[2], program.help_source(SOTTO_VERSION));
+    return 0;
+  }
   return program.run(argc, argv);
 }
 
@@ -54,6 +65,16 @@ int main(int argc, char** argv) {
     return 2;
   } catch (const sotto::Interrupted& stop) {
     fmt::print(stderr, "sotto: {}\n", stop.what());
+    return 1;
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "sotto: {}: {}\n", error.path1().string(), error.code().message());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "sotto: there is not enough memory for this; use a smaller model, batch or dataset\n");
+    return 1;
+  } catch (const c10::Error& error) {  // with a stack trace behind its first line
+    const std::string text = error.what_without_backtrace();
+    fmt::print(stderr, "sotto: unexpected failure: {}\n", text.substr(0, text.find('\n')));
     return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "sotto: unexpected failure: {}\n", error.what());

@@ -1,11 +1,15 @@
 #include "cli/output.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "cli/command.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace sotto::cli {
 
@@ -16,14 +20,16 @@ void add_output_options(Command& command, OutputOptions& options, const std::str
 }
 
 void print_json(const nlohmann::json& value) {
-  fmt::print("{}\n", value.dump());
-  std::fflush(stdout);
+  print_text(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void print_text(const std::string& text) {
-  if (log_level() == LogLevel::kQuiet) return;
-  fmt::print("{}", text);
-  std::fflush(stdout);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) fail_user("cannot write to standard output: {}", std::strerror(errno));
+}
+
+void print_note(const std::string& text) {
+  if (log_level() != LogLevel::kQuiet) print_text(text);
 }
 
 std::string epsilon_cell(std::optional<double> epsilon, privacy::Basis basis, privacy::Basis column) {

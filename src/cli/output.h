@@ -19,11 +19,14 @@ struct OutputOptions {
 // Adds --json and --quiet to a subcommand. `json_help` says what the JSON holds; empty = the command has no --json.
 void add_output_options(Command& command, OutputOptions& options, const std::string& json_help);
 
-// Prints exactly one JSON value on standard output.
+// Prints exactly one JSON value on standard output. Text in it that is not UTF-8 shows replacement characters.
 void print_json(const nlohmann::json& value);
 
-// Prints text for people on standard output, unless --quiet.
+// Prints a result on standard output. What cannot be written, to a full disk for example, is a UserError.
 void print_text(const std::string& text);
+
+// The same for words about a result that is elsewhere, in a file: nothing with --quiet.
+void print_note(const std::string& text);
 
 // A run's ε, ∞ if it has none, in a column that is named after the weakest basis of the runs in it: one that is proven
 // among others that are not says so itself.

@@ -17,6 +17,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace sotto::cli {
 namespace {
@@ -81,6 +84,49 @@ json release_json(const config::RunSpec& spec, const privacy::Channel& channel) 
   return value;
 }
 
+// Clients of one budget, and the one with their median number of records, who stands for them.
+struct BudgetClass {
+  double budget = 0;
+  std::vector<int64_t> clients;
+  int64_t stands_for_all = 0;
+};
+
+constexpr size_t kMostBudgets = 8;
+
+// By rising budget; of more than a few different ones, some evenly spaced that include the smallest and the largest.
+std::vector<BudgetClass> budget_classes(const config::RunSpec& spec, const at::Tensor& records) {
+  std::map<double, std::vector<int64_t>> by_budget;
+  for (int64_t client = 0; client < spec.data.clients; ++client) {
+    by_budget[spec.privacy->budget_of(client)].push_back(client);
+  }
+  const auto count = [&](int64_t client) { return records[client].item<int64_t>(); };
+  std::vector<BudgetClass> all;
+  for (auto& [budget, clients] : by_budget) {
+    std::vector<int64_t> by_size = clients;
+    std::stable_sort(by_size.begin(), by_size.end(), [&](int64_t a, int64_t b) { return count(a) < count(b); });
+    all.push_back({budget, std::move(clients), by_size[(by_size.size() - 1) / 2]});
+  }
+  if (all.size() <= kMostBudgets) return all;
+  std::vector<BudgetClass> some;
+  for (size_t i = 0; i < kMostBudgets; ++i) some.push_back(all[i * (all.size() - 1) / (kMostBudgets - 1)]);
+  return some;
+}
+
+// What each budget buys; empty where nothing is promised.
+json budgets_json(const federation::Setup& setup, const at::Tensor& records) {
+  const config::RunSpec& spec = setup.spec();
+  json rows = json::array();
+  if (!spec.privacy) return rows;
+  for (const BudgetClass& one : budget_classes(spec, records)) {
+    json releases = json::array();
+    for (const auto& channel : setup.plan_for(one.stands_for_all)) releases.push_back(release_json(spec, channel));
+    json names = json::array();
+    for (const int64_t client : one.clients) names.push_back(spec.client_name(client));
+    rows.push_back({{"budget", one.budget}, {"clients", names}, {"releases", releases}});
+  }
+  return rows;
+}
+
 // What a guarantee would rest on, and between which neighbours it would hold; null where nothing is promised.
 json promise_json(const config::RunSpec& spec, const methods::ReleasePlan& releases) {
   const bool noised =
@@ -120,6 +166,7 @@ json plan_json(const federation::Setup& setup, const report::PartitionSummary& p
         {"max", steps_per_round(spec, records.max().item<int64_t>())}}},
       {"upload_megabytes_per_round", releases.empty() ? 0.0 : static_cast<double>(cohort * sizes.shared) * 4 / 1e6},
       {"releases", releases},
+      {"budgets", budgets_json(setup, records)},
       {"config_hash", spec.hash()}};
   plan.update(promise_json(spec, planned));
   return plan;
@@ -128,6 +175,30 @@ json plan_json(const federation::Setup& setup, const report::PartitionSummary& p
 std::string range(const json& value) {
   return value["min"] == value["max"] ? value["min"].dump()
                                       : fmt::format("{} to {}", value["min"].dump(), value["max"].dump());
+}
+
+// One name, or how many.
+std::string clients_text(const json& names) {
+  return names.size() == 1 ? names[0].get<std::string>() : std::to_string(names.size());
+}
+
+std::string noise_text(const json& budgets) {
+  Table table({"budget ε", "clients", "release", "multiplier", "stddev", "spent ε", "noise", ""});
+  const auto number = [](const json& value) { return fmt::format("{:.4g}", value.get<double>()); };
+  bool any = false;
+  for (const json& row : budgets) {
+    for (const json& release : row["releases"]) {
+      if (!release.contains("verdict")) continue;
+      any = true;
+      table.add_row({number(row["budget"]), clients_text(row["clients"]), release["what"],
+                     number(release["noise_multiplier"]), number(release["noise_stddev"]), number(release["epsilon"]),
+                     number(release["noise_over_run"]), release["verdict"]});
+    }
+  }
+  if (!any) return "";
+  return "\n" + table.to_string() +
+         "noise: its norm over the run / the most that all releases could add up to.\n"
+         "At best; learning needs it well below 1. --json has sampling, sensitivity, more.\n";
 }
 
 std::string plan_text(const json& plan, const report::PartitionSummary& partition) {
@@ -159,24 +230,7 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
                    why.is_null() ? basis : "none: " + why.get<std::string>()});
   }
   text += table.to_string();
-  Table noise({"release", "times × touches", "sampling", "sensitivity", "noise stddev", "multiplier", "ε in all",
-               "noise/bound: coordinate", "norm", "over the run", "verdict"});
-  const auto number = [](const json& value) { return fmt::format("{:.4g}", value.get<double>()); };
-  const auto sampling = [&](const json& release) -> std::string {
-    if (release["batches"] > 1) return fmt::format("1 of {} batches", release["batches"].dump());
-    return release["sampling_rate"] == 1 ? "all" : "rate " + number(release["sampling_rate"]);
-  };
-  bool any = false;
-  for (const json& release : plan["releases"]) {
-    if (!release.contains("verdict")) continue;
-    any = true;
-    noise.add_row({release["what"], fmt::format("{} × {}", release["times"].dump(), release["touches"].dump()),
-                   sampling(release), number(release["sensitivity"]), number(release["noise_stddev"]),
-                   number(release["noise_multiplier"]), number(release["epsilon"]),
-                   number(release["noise_per_coordinate"]), number(release["noise_in_norm"]),
-                   number(release["noise_over_run"]), release["verdict"]});
-  }
-  return any ? text + "\n" + noise.to_string() : text;
+  return text + noise_text(plan["budgets"]);
 }
 
 void plan(const PlanOptions& options) {

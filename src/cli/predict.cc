@@ -206,7 +206,7 @@ void add_predict(Command& program) {
   Command command = program.subcommand("predict", "Classify records with a trained model");
   command.option("RUN", options->run, "A run directory");
   command.option("--prompt", options->prompt, "A prompt made by sotto export, instead of a run");
-  command.option("--client", options->client, "Use this client's model (default: the global one)");
+  command.option("--client", options->client, "Use this client's model (default: the global one)").at_least(0);
   command.option("--image", options->images, "Image files (PNG, JPEG)");
   command.option("--data", options->data, "A folder or file of records, as for data.path");
   command.option("--test", options->test, "The first so many held-out records").positive();

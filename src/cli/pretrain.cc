@@ -42,7 +42,7 @@ void pretrain(PretrainCommand& command) {
     print_json(json);
     return;
   }
-  print_text(fmt::format("{}: accuracy {:.4f} on {}; use it as weights = \"{}\" or features = \"{}\" ({})\n",
+  print_note(fmt::format("{}: accuracy {:.4f} on {}; use it as weights = \"{}\" or features = \"{}\" ({})\n",
                          result.name, card.accuracy, card.dataset, result.name, result.name, result.file.string()));
 }
 

@@ -1,4 +1,5 @@
 // sotto report: runs side by side, as a table or as a page.
+#include "artifacts/find_runs.h"
 #include "artifacts/privacy_section.h"
 #include "artifacts/run_directory.h"
 #include "base/error.h"
@@ -33,6 +34,21 @@ std::optional<double> largest_epsilon(const json& spread) {
   return spread.is_null() ? std::nullopt : std::optional(spread["max"].get<double>());
 }
 
+// Run directories, and those below folders that are none: of a sweep, for example.
+std::vector<std::string> runs_in(const std::vector<std::string>& folders) {
+  std::vector<std::string> runs;
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory(folder) || fs::exists(fs::path(folder) / "config.toml")) {
+      runs.push_back(folder);  // a reader says what is wrong with it
+      continue;
+    }
+    const auto below = artifacts::find_runs(folder);
+    if (below.empty()) fail_user("{} is not a run directory, and there is none below it", folder);
+    for (const fs::path& run : below) runs.push_back((fs::path(folder) / run).string());
+  }
+  return runs;
+}
+
 // A folder's last name, or its path where two have the same.
 std::vector<report::NamedRun> named_runs(const std::vector<std::string>& folders) {
   std::map<std::string, int> uses;
@@ -50,7 +66,7 @@ void write_page(const ReportOptions& options) {
   if (fs::path(options.page).extension() != ".html") fail_user("-o {}: the page is a file NAME.html", options.page);
   privacy::GuaranteeCache cache;
   write_file_atomically(options.page, report::page_html(report::page_document(named_runs(options.runs), cache)));
-  print_text(options.page + "\n");
+  print_note(options.page + "\n");
 }
 
 void print_table(const ReportOptions& options) {
@@ -61,7 +77,7 @@ void print_table(const ReportOptions& options) {
     if (summaries.back()) weakest = privacy::weaker(weakest, artifacts::basis_in(*summaries.back()));
   }
   json all = json::array();
-  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %",
+  Table table({"run", "method", "dataset", "seed", "rounds", "accuracy %", "± std", "worst %", "global %", "claimed ε",
                privacy::epsilon_name(weakest), "seconds"});
   for (size_t i = 0; i < summaries.size(); ++i) {
     const std::string& run = options.runs[i];
@@ -72,8 +88,11 @@ void print_table(const ReportOptions& options) {
       continue;
     }
     const json& s = *summaries[i];
-    table.add_row({run, s["method"], s["dataset"], s["seed"].dump(), s["rounds"].dump(), percent(s["accuracy"]["mean"]),
-                   percent(s["accuracy"]["std"]), percent(s["accuracy"]["worst"]), percent(s["accuracy_global"]),
+    const bool printed = s.value("variant", "sound") != "sound";
+    table.add_row({run, s["method"].get<std::string>() + (printed ? " (paper)" : ""), s["dataset"], s["seed"].dump(),
+                   s["rounds"].dump(), percent(s["accuracy"]["mean"]), percent(s["accuracy"]["std"]),
+                   percent(s["accuracy"]["worst"]), percent(s["accuracy_global"]),
+                   epsilon_cell(largest_epsilon(s["privacy"]["claimed_epsilon"]), weakest, weakest),
                    epsilon_cell(largest_epsilon(s["privacy"]["proven_epsilon"]), artifacts::basis_in(s), weakest),
                    fmt::format("{:.1f}", s["seconds"].get<double>())});
     all.push_back({{"run", run}, {"finished", true}, {"summary", s}});
@@ -90,11 +109,14 @@ void print_table(const ReportOptions& options) {
 void add_report(Command& program) {
   auto options = std::make_shared<ReportOptions>();
   Command command = program.subcommand("report", "Compare runs side by side, as a table or as a page");
-  command.option("RUN", options->runs, "Run directories").required();
+  command.option("RUN", options->runs, "Run directories, or folders of them").required();
   command.option("-o,--out", options->page, "Write one HTML page with charts instead, which needs no network");
   add_output_options(command, options->output, "Print the summaries as a JSON list");
   add_example(command, "sotto report runs/* -o report.html");
-  command.callback([options] { options->page.empty() ? print_table(*options) : write_page(*options); });
+  command.callback([options] {
+    options->runs = runs_in(options->runs);
+    options->page.empty() ? print_table(*options) : write_page(*options);
+  });
 }
 
 }  // namespace sotto::cli

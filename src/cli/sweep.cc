@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
@@ -35,12 +37,12 @@ struct SweepCommand {
   double score_noise = 0.01;
   std::string out;
   int jobs = 0;
+  std::string format = "text";
   OutputOptions output;
 };
 
 // The table that is asked for. `given` tells which options were on the command line.
 experiments::SweepOptions resolve(const SweepCommand& command, const Command& given) {
-  run::load_spec(command.config);  // what is wrong with it is said before anything of its table
   const auto described = run::load_table(command.config, config::kSweepTable);
   experiments::SweepOptions table =
       described ? experiments::read_sweep_options(*described) : experiments::SweepOptions{};
@@ -65,6 +67,16 @@ std::string figure_text(const std::optional<double>& figure) {
   return figure ? fmt::format("{:.4f}", *figure) : "–";
 }
 
+// Accuracies are shown in percent, as everywhere.
+bool is_share(const std::string& metric) {
+  return metric.find("accuracy") != metric.npos && !metric.starts_with("rounds_to:");
+}
+
+std::string metric_text(const std::optional<double>& figure, const std::string& metric) {
+  if (!figure || !is_share(metric)) return figure_text(figure);
+  return fmt::format("{:.2f}", 100 * *figure);
+}
+
 // Each ε above is that of one run: what it costs to have looked at all of them stands below.
 std::string describe(const experiments::SelectionCost& cost) {
   if (!cost.why_none.empty()) {
@@ -80,7 +92,7 @@ std::string describe(const experiments::SelectionCost& cost) {
       text(cost.best_epsilon));
 }
 
-std::string describe(const experiments::SweepTable& result) {
+Table table_of(const experiments::SweepTable& result) {
   const experiments::CellResult& first = result.cells.front();
   const bool named = !first.row.empty(), compared = !result.against.empty();
   std::vector<std::string> headers;
@@ -88,10 +100,10 @@ std::string describe(const experiments::SweepTable& result) {
   if (named) headers.emplace_back("row");
   privacy::Basis weakest = privacy::Basis::kProven;
   for (const experiments::CellResult& cell : result.cells) weakest = privacy::weaker(weakest, cell.basis);
-  headers.insert(headers.end(), {"claimed ε", privacy::epsilon_name(weakest), "seeds", result.metric, "± std"});
+  headers.insert(headers.end(), {"claimed ε", privacy::epsilon_name(weakest), "seeds",
+                                 result.metric + (is_share(result.metric) ? " %" : ""), "± std"});
   if (compared) headers.emplace_back("p");
   Table table(headers);
-  std::string problems;
   for (const experiments::CellResult& cell : result.cells) {
     std::vector<std::string> texts;
     for (const auto& [key, value] : cell.settings.items()) texts.push_back(setting_text(value));
@@ -99,13 +111,28 @@ std::string describe(const experiments::SweepTable& result) {
     texts.push_back(epsilon_cell(cell.claimed_epsilon, weakest, weakest));
     texts.push_back(epsilon_cell(cell.proven_epsilon, cell.basis, weakest));
     texts.push_back(std::to_string(cell.values.size()));
-    texts.push_back(figure_text(cell.mean));
-    texts.push_back(figure_text(cell.std));
+    texts.push_back(metric_text(cell.mean, result.metric));
+    texts.push_back(metric_text(cell.std, result.metric));
     if (compared) texts.push_back(cell.against ? figure_text(cell.p_value) : "reference");
     table.add_row(texts);
+  }
+  return table;
+}
+
+std::string describe(const experiments::SweepTable& result) {
+  std::string problems;
+  for (const experiments::CellResult& cell : result.cells) {
     for (const std::string& failure : cell.failures) problems += "failed: " + failure + "\n";
   }
-  return table.to_string() + problems + (result.selection ? describe(*result.selection) : "");
+  return table_of(result).to_string() + problems + (result.selection ? describe(*result.selection) : "");
+}
+
+void print_table(const experiments::SweepTable& result, const std::string& format) {
+  if (format == "json") return print_json(experiments::to_json(result));
+  if (format == "text") return print_text(describe(result));
+  const Table table = table_of(result);
+  print_text(format == "markdown" ? table.to_markdown() : format == "latex" ? table.to_latex() : table.to_csv());
+  if (result.selection) info("{}", trim(describe(*result.selection)));
 }
 
 std::string describe(const experiments::Selection& selection) {
@@ -122,7 +149,7 @@ std::string describe(const experiments::Selection& selection) {
 }
 
 void select(const SweepCommand& command, const Command& given) {
-  for (const char* name : {"--seeds", "--against", "--metric"}) {
+  for (const char* name : {"--seeds", "--against", "--metric", "--format"}) {
     if (given.has(name)) fail_user("{} means nothing with --private-selection: only the best is shown", name);
   }
   const experiments::Selection selection = experiments::select_privately(
@@ -162,11 +189,7 @@ void sweep(const SweepCommand& command, const Command& given) {
        .quick = command.quick,
        .folder = command.out.empty() ? run::default_group_folder(command.config, what) : fs::path(command.out),
        .threads = resolve_threads(command.jobs)});
-  if (command.output.json) {
-    print_json(experiments::to_json(table));
-  } else {
-    print_text(describe(table));
-  }
+  print_table(table, command.output.json ? "json" : command.format);
   if (!table.first_failure.empty()) fail_user("some runs failed, the first with: {}", table.first_failure);
 }
 
@@ -194,7 +217,10 @@ void add_sweep(Command& program) {
   command.option("--out", options->out, "Folder for the runs (default: runs/CONFIG-sweep, or -selection)");
   command.option("--home", options->home, "Refused: a home is charged by single runs (sotto run --home)");
   command.option("--jobs", options->jobs, "Runs at once, one thread each (default: all cores)").range(0, 1024);
-  add_output_options(command, options->output, "Print the table as JSON");
+  command.option("--format", options->format, "How the table is printed: text, markdown, latex, csv or json")
+      .one_of({"text", "markdown", "latex", "csv", "json"})
+      .shows_default();
+  add_output_options(command, options->output, "The same as --format json");
   add_example(command,
               "sotto sweep examples/1_first_federation.toml --grid method.name=fedavg,local-only --seeds 5 "
               "--against method.name=local-only");

@@ -12,7 +12,10 @@
 #include "experiments/sweep_grid.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <string_view>
+#include <system_error>
 
 namespace sotto::experiments {
 namespace {
@@ -24,7 +27,8 @@ constexpr const char* kRoundsTo = "rounds_to:";
 // Seeds are the outer loop: the whole table is known once before it is known better.
 std::vector<Job> plan_jobs(const SweepRequest& request, const std::vector<Cell>& cells) {
   std::vector<Job> jobs;
-  const uint64_t first = run::load_spec(request.config).seed;
+  // With the settings of a cell: what the config leaves to its grid need not stand by itself.
+  const uint64_t first = run::load_spec(request.config, cells.front().overrides).seed;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(request.options.seeds); ++seed) {
     for (size_t cell = 0; cell < cells.size(); ++cell) {
       std::vector<std::string> overrides = cells[cell].overrides;
@@ -36,14 +40,56 @@ std::vector<Job> plan_jobs(const SweepRequest& request, const std::vector<Cell>&
   return jobs;
 }
 
-// The first round whose accuracy is at least the target; one more than there are if none is.
-double rounds_to(const Job& job, const std::string& target) {
+// The accuracy of rounds_to:ACCURACY.
+double target_of(const std::string& metric) {
+  const std::string target = metric.substr(std::string_view(kRoundsTo).size());
   double wanted = 0;
-  try {
-    wanted = std::stod(target);
-  } catch (const std::exception&) {
-    fail_user("--metric {}{}: write an accuracy behind it, for example {}0.9", kRoundsTo, target, kRoundsTo);
+  const auto [end, error] = std::from_chars(target.data(), target.data() + target.size(), wanted);
+  if (error != std::errc() || end != target.data() + target.size()) {
+    fail_user("--metric {}: write an accuracy behind it, for example {}0.9", metric, kRoundsTo);
   }
+  return wanted;
+}
+
+// Before anything runs; what can be known of a metric only from a summary is said when there is one.
+void require_metric(const std::string& metric) {
+  static const std::vector<std::string> known = {"accuracy",
+                                                 "accuracy_global",
+                                                 "accuracy_per_domain",
+                                                 "auroc",
+                                                 "auroc_global",
+                                                 "balanced_accuracy",
+                                                 "balanced_accuracy_global",
+                                                 "diverged_steps",
+                                                 "local_accuracy",
+                                                 "neighbour_accuracy",
+                                                 "noise_total",
+                                                 "privacy",
+                                                 "rounds",
+                                                 "samples_per_second",
+                                                 "seconds",
+                                                 "upload_bytes"};
+  static const std::vector<std::string> spreads = {"mean", "std", "worst", "per_client"};
+  if (metric.starts_with(kRoundsTo)) {
+    target_of(metric);
+    return;
+  }
+  const std::vector<std::string> parts = split(metric, '.');
+  if (std::find(known.begin(), known.end(), parts.front()) == known.end()) {
+    fail_user("--metric {}: summaries have no such value{}; they have {}", metric, did_you_mean(parts.front(), known),
+              join(known, ", "));
+  }
+  static const std::vector<std::string> of_clients = {"accuracy", "auroc", "balanced_accuracy", "local_accuracy",
+                                                      "neighbour_accuracy"};
+  const bool spread = std::find(of_clients.begin(), of_clients.end(), parts.front()) != of_clients.end();
+  if (!spread) return;
+  if (parts.size() < 2 || std::find(spreads.begin(), spreads.end(), parts[1]) == spreads.end()) {
+    fail_user("--metric {}: write {}.mean, {}.std or {}.worst", metric, parts[0], parts[0], parts[0]);
+  }
+}
+
+// The first round whose accuracy is at least the target; one more than there are if none is.
+double rounds_to(const Job& job, double wanted) {
   for (const json& round : artifacts::RunReader(job.folder).rounds()) {
     const json evaluation = round.value("evaluation", json());
     if (evaluation.is_object() && evaluation["accuracy"]["mean"].get<double>() >= wanted) {
@@ -54,7 +100,7 @@ double rounds_to(const Job& job, const std::string& target) {
 }
 
 double metric_of(const Job& job, const std::string& metric) {
-  if (metric.starts_with(kRoundsTo)) return rounds_to(job, metric.substr(std::string(kRoundsTo).size()));
+  if (metric.starts_with(kRoundsTo)) return rounds_to(job, target_of(metric));
   const json* value = &*job.summary;
   for (const std::string& part : split(metric, '.')) {
     if (!value->is_object() || !value->contains(part)) fail_user("--metric {}: summaries have no such value", metric);
@@ -100,6 +146,7 @@ void add_statistics(std::vector<CellResult>& results, const std::vector<std::opt
     if (result.values.size() >= 2) result.std = sample_std(result.values);
     result.against = compared_with[i];
     if (!result.against) continue;
+    if (result.values.size() < 2 || results[*result.against].values.size() < 2) continue;  // one seed is no sample
     const double p = mann_whitney_p(result.values, results[*result.against].values);
     if (std::isfinite(p)) result.p_value = p;
   }
@@ -137,6 +184,7 @@ json cell_json(const CellResult& cell) {
 
 SweepTable run_sweep(const SweepRequest& request) {
   const SweepOptions& options = request.options;
+  require_metric(options.metric);
   const std::vector<Cell> cells = combine(options.rows, expand_grid(options.grid));
   const auto compared_with = references(cells, options.against);
   std::vector<Job> jobs = plan_jobs(request, cells);

@@ -47,6 +47,12 @@ std::string stamp_of(const fs::path& run) {
   return stamp;
 }
 
+// Seconds since 1970: when the config was written, which is the first thing a run does. Null if that cannot be known.
+json started_at(const fs::path& run) {
+  struct stat status = {};
+  return ::stat((run / "config.toml").c_str(), &status) == 0 ? json(status.st_mtim.tv_sec) : json(nullptr);
+}
+
 json summary_figures(const json& summary) {
   const auto largest = [](const json& spread) { return spread.is_null() ? spread : spread["max"]; };
   return {{"accuracy", summary["accuracy"]["mean"]},
@@ -99,6 +105,7 @@ json RunBrowser::entry(const std::string& run) {
                 {"model", methods::trained_model_name(spec)},
                 {"seed", spec.seed},
                 {"clients", spec.data.clients},
+                {"started", started_at(folder)},
                 {"state", artifacts::to_string(artifacts::state_of(folder))},
                 {"rounds", spec.rounds},
                 {"rounds_done", rounds.size()},
@@ -193,6 +200,8 @@ UiServer::UiServer(RunBrowser& browser, int port) : implementation_(new Implemen
                                    {"X-Content-Type-Options", "nosniff"},
                                    {"X-Frame-Options", "DENY"},
                                    {"Cross-Origin-Resource-Policy", "same-origin"}});
+  // The library's default shares a port with whoever listens there already.
+  self.server.set_socket_options([](socket_t) {});
   self.server.set_payload_max_length(0);
   self.server.Get(".*", [&self](const httplib::Request& request, httplib::Response& response) {
     const UiAnswer answer = self.answer(request);

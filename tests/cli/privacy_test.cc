@@ -157,9 +157,9 @@ TEST_F(Privacy, PlanShowsTheNoiseBeforeAnythingIsSpent) {
     EXPECT_GT(release[key], 0.0) << key;
   }
   EXPECT_LE(release["epsilon"], 3.0);
-  EXPECT_THAT((std::vector<std::string>{"useful", "marginal", "drowned"}),
+  EXPECT_THAT((std::vector<std::string>{"noise is small", "noise is noticeable", "noise dominates"}),
               ::testing::Contains(release["verdict"].get<std::string>()));
-  EXPECT_THAT(sotto("plan private.toml").out, HasSubstr("verdict"));
+  EXPECT_THAT(sotto("plan private.toml").out, HasSubstr("budget ε"));
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 

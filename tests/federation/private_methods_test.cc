@@ -43,7 +43,7 @@ TEST(LdpFedAvg, NoiseDrownsATinyBudget) {
   const auto setup = small_setup(config("ldp-fedavg", "epsilon = 0.01\ndelta = 1e-3\nadjacency = \"replace\"\n"));
   privacy::Ledger ledger;
   EXPECT_LT(run(setup, ledger).rounds.back().evaluation->global_accuracy, 0.7);
-  EXPECT_EQ(methods::loudness(setup.plan_for(0)[0].reach()).verdict, "drowned");
+  EXPECT_EQ(methods::loudness(setup.plan_for(0)[0].reach()).verdict, "noise dominates");
 }
 
 // Disjoint batches: one epoch touches a record once, so twice the epochs cost √2 in noise; replacing costs twice

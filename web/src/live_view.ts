@@ -12,6 +12,7 @@ export interface Entry {
   dataset?: string;
   model?: string;
   seed?: number;
+  started?: number | null; // seconds since 1970
   rounds?: number;
   rounds_done?: number;
   accuracy?: number | null;
@@ -58,9 +59,18 @@ function matches(entry: Entry): boolean {
     (!filter.state || entry.state === filter.state) && (!filter.method || entry.method === filter.method);
 }
 
+const orders: Record<string, { label: string; before: (a: Entry, b: Entry) => number }> = {
+  newest: { label: 'newest first', before: (a, b) => (b.started ?? 0) - (a.started ?? 0) || a.id.localeCompare(b.id) },
+  name: { label: 'by name', before: (a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }) },
+  accuracy: { label: 'best first', before: (a, b) => (b.accuracy ?? -1) - (a.accuracy ?? -1) },
+};
+let order = 'newest';
+
+const day = (started: number | null | undefined) => (started ? new Date(1000 * started).toISOString().slice(0, 16).replace('T', ' ') : '–');
+
 // The list; `redo` draws it again after a change of the filter.
 export function listSection(entries: Entry[], redo: () => void): HTMLElement {
-  const shown = entries.filter(matches);
+  const shown = entries.filter(matches).sort(orders[order].before);
   const known = new Set(entries.map((e) => e.id));
   for (const id of selected) if (!known.has(id)) selected.delete(id);
   const distinct = (values: (string | undefined)[]) => [...new Set(values.filter((v): v is string => !!v))].sort();
@@ -83,6 +93,7 @@ export function listSection(entries: Entry[], redo: () => void): HTMLElement {
     e.method ? e.method + (e.variant === 'sound' ? '' : ` (${e.variant})`) : '–',
     e.dataset ?? '–',
     String(e.seed ?? '–'),
+    day(e.started),
     `${e.rounds_done ?? '–'} / ${e.rounds ?? '–'}`,
     percent(e.accuracy),
     e.proven_epsilon === undefined ? '–' : epsilonUnder(basis, e.proven_epsilon, e.basis),
@@ -96,11 +107,12 @@ export function listSection(entries: Entry[], redo: () => void): HTMLElement {
       h('label', { class: 'control' }, h('span', {}, 'Filter'), h('input', { id: 'filter', type: 'search', placeholder: 'name, method, data', value: filter.text, oninput: (event: any) => { filter.text = event.target.value; redo(); } })),
       chooser('filter-state', 'State', [any, ...distinct(entries.map((e) => e.state)).map(option)], filter.state, (v) => { filter.state = v; redo(); }),
       chooser('filter-method', 'Method', [any, ...distinct(entries.map((e) => e.method)).map(option)], filter.method, (v) => { filter.method = v; redo(); }),
+      chooser('order', 'Order', Object.entries(orders).map(([value, o]) => ({ value, label: o.label })), order, (v) => { order = v; redo(); }),
       compare,
     ),
     entries.length === 0
       ? h('p', {}, 'There are no runs here yet. Start one with: ', h('code', {}, 'sotto run CONFIG'))
-      : table({ head: ['', 'run', 'state', 'method', 'data', 'seed', 'rounds', 'accuracy %', `${basis} ε`, 'claimed ε'], words: 5, rows }, 'Runs'),
+      : table({ head: ['', 'run', 'state', 'method', 'data', 'seed', 'started (UTC)', 'rounds', 'accuracy %', `${basis} ε`, 'claimed ε'], words: 5, rows }, 'Runs'),
   );
 }
 

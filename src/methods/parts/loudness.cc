@@ -5,8 +5,8 @@
 namespace sotto::methods {
 namespace {
 
-constexpr double kUseful = 0.1;
-constexpr double kMarginal = 0.5;
+constexpr double kSmall = 0.1;
+constexpr double kDominant = 0.5;
 
 }  // namespace
 
@@ -15,7 +15,9 @@ Loudness loudness(const privacy::NoiseReach& reach) {
   l.per_coordinate = reach.noise_stddev / reach.bound;
   l.in_norm = l.per_coordinate * std::sqrt(static_cast<double>(reach.coordinates));
   l.over_run = l.in_norm / std::sqrt(reach.summands);
-  l.verdict = l.over_run < kUseful ? "useful" : l.over_run < kMarginal ? "marginal" : "drowned";
+  l.verdict = l.over_run < kSmall      ? "noise is small"
+              : l.over_run < kDominant ? "noise is noticeable"
+                                       : "noise dominates";
   return l;
 }
 

@@ -11,7 +11,7 @@ struct Loudness {
   double per_coordinate = 0;  // noise stddev of a coordinate / bound of the whole value
   double in_norm = 0;         // expected norm of the noise / bound
   double over_run = 0;        // the same for the sum of all such values of the run, if they all pointed one way
-  std::string verdict;        // useful, marginal, drowned
+  std::string verdict;        // noise is small, noise is noticeable, noise dominates
 };
 
 // For releases with noise. `over_run` is the best case: real gradients are smaller than their bound and do not all
