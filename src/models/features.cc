@@ -103,26 +103,77 @@ bool read_cache(const fs::path& file, data::Dataset& dataset) {
   }
 }
 
+// Features that were made before the work was stopped. The name of the file says of what.
+class PartialFeatures {
+ public:
+  explicit PartialFeatures(fs::path file) : file_(std::move(file)) {}
+
+  // Fills the rows that are known; how many batches they are.
+  int64_t restore(at::Tensor& features) const {
+    std::error_code error;
+    if (file_.empty() || !fs::exists(file_, error)) return 0;
+    try {
+      const io::SafeTensors kept = io::read_safetensors(file_);
+      const at::Tensor values = find_tensor(kept.tensors, "features");
+      const at::Tensor batches = find_tensor(kept.tensors, "batches");
+      if (!values.defined() || !batches.defined() || values.sizes() != features.sizes()) return 0;
+      features.copy_(values);
+      return batches.item<int64_t>();
+    } catch (const UserError&) {
+      return 0;  // damaged: begin again
+    }
+  }
+
+  void keep(const at::Tensor& features, int64_t batches) const {
+    if (file_.empty()) return;
+    make_folder(file_.parent_path());
+    io::write_safetensors(
+        file_,
+        {.tensors = {{"features", features}, {"batches", at::scalar_tensor(batches, at::kLong)}}, .metadata = {}});
+  }
+
+  void remove() const {
+    std::error_code ignored;
+    if (!file_.empty()) fs::remove(file_, ignored);
+  }
+
+ private:
+  fs::path file_;
+};
+
 }  // namespace
 
-at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title) {
+at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title,
+                            const fs::path& partial) {
   model.eval();
   const int64_t count = records.size();
-  at::Tensor features = at::empty({count, model.feature_width()});
+  at::Tensor features = at::zeros({count, model.feature_width()});
   const at::Tensor order = processing_order(records.x);
-  Progress progress(title, count);
+  const PartialFeatures kept(partial);
+  const int64_t before = kept.restore(features);
+  int64_t done = before;
+  Progress progress(title, count - std::min(count, before * kBatch));
   const auto rows = [&](int64_t item) {
     return order.narrow(0, item * kBatch, std::min(kBatch, count - item * kBatch));
   };
   const auto work = [&](int64_t item, int) {
-    if (interrupted()) fail_user("interrupted: no features were kept");
+    if (interrupted()) throw Interrupted("stopped");
     const at::NoGradGuard no_grad;
     data::Batch batch;
-    data::gather(records, rows(item), batch);
-    features.index_copy_(0, rows(item), model.features(batch.x));
+    data::gather(records, rows(before + item), batch);
+    features.index_copy_(0, rows(before + item), model.features(batch.x));
   };
-  parallel_in_order((count + kBatch - 1) / kBatch, available_threads(), work,
-                    [&](int64_t item) { progress.advance(rows(item).size(0)); });
+  try {
+    parallel_in_order((count + kBatch - 1) / kBatch - before, available_threads(), work, [&](int64_t item) {
+      done = before + item + 1;
+      progress.advance(rows(before + item).size(0));
+    });
+  } catch (const Interrupted&) {
+    kept.keep(features, done);
+    throw Interrupted(fmt::format("stopped; the features of {} of {} records are {}", std::min(count, done * kBatch),
+                                  count, partial.empty() ? "lost" : "kept, and the same command goes on from there"));
+  }
+  kept.remove();
   return features;
 }
 
@@ -151,9 +202,13 @@ Features load_features(const data::DataOptions& data, uint64_t seed) {
   loaded.was_cached = fs::exists(loaded.file) && read_cache(loaded.file, dataset);
   if (!loaded.was_cached) {
     const std::shared_ptr<Model> model = make_backbone(backbone, dataset);
-    for (data::Records* records : {&dataset.train, &dataset.test})
-      if (records->size() > 0)
-        records->x = compute_features(*model, *records, fmt::format("{} features of {}", data.features, dataset.name));
+    make_folder(loaded.file.parent_path());
+    for (data::Records* records : {&dataset.train, &dataset.test}) {
+      if (records->size() == 0) continue;
+      const char* part = records == &dataset.train ? ".train.part" : ".test.part";
+      records->x = compute_features(*model, *records, fmt::format("{} features of {}", data.features, dataset.name),
+                                    fs::path(loaded.file).concat(part));
+    }
     dataset.kind = data::Kind::kFeatures;
     data::validate(dataset);
     make_folder(loaded.file.parent_path());

@@ -22,7 +22,8 @@ struct Features {
 
 // The dataset that `data` describes through the backbone data.features. The cache is keyed by the backbone's weights,
 // the image size and the records themselves, so that a stale one is never used; images are data.image_size pixels a
-// side, or else what suits the backbone. Ctrl-C ends it with a UserError and keeps nothing.
+// side, or else what suits the backbone. Ctrl-C ends it with Interrupted and
+// keeps what was made of the part that it was at, for the next call.
 Features load_features(const data::DataOptions& data, uint64_t seed);
 
 // The records that both the features of a file and the backbone that made them were made of; nothing if there are none,
@@ -30,6 +31,9 @@ Features load_features(const data::DataOptions& data, uint64_t seed);
 std::optional<data::Part> seen_by_backbone(const std::filesystem::path& feature_file);
 
 // Feature vectors [N, width] of all records, on all cores, with a progress bar. The model is put into evaluation mode.
-at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title);
+// Ctrl-C ends it with Interrupted; what was made is then kept in the file `partial`, if one is named, and a call with
+// the same file goes on from there. The name must tell records and model apart from all others.
+at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title,
+                            const std::filesystem::path& partial = {});
 
 }  // namespace sotto::models

@@ -2,6 +2,7 @@
 
 #include "../support/expect_user_error.h"
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "models/pretrain.h"
 #include "tasks.h"
 #include "temp_home.h"
@@ -9,6 +10,11 @@
 #include <ATen/ATen.h>
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <string>
 
 namespace sotto::models {
 namespace {
@@ -79,6 +85,48 @@ TEST(Features, DoNotDependOnBatches) {
   data::gather(dataset.train, at::tensor({36}, at::kLong), one);
   const at::NoGradGuard no_grad;
   EXPECT_TRUE(at::allclose(features[36], model->features(one.x)[0], 1e-4, 1e-5));
+}
+
+// Features that say how often they were asked for, until somebody presses Ctrl-C.
+class Counting : public Model {
+ public:
+  explicit Counting(int64_t stops_at) : stops_at_(stops_at) {}
+  at::Tensor features(const at::Tensor& x) override {
+    if (++asked_ == stops_at_) std::raise(SIGINT);
+    return at::full({x.size(0), 2}, 7.0);
+  }
+  at::Tensor classify(const at::Tensor& features) override { return features; }
+  int64_t feature_width() const override { return 2; }
+  std::string head_name() const override { return "head"; }
+  int64_t asked() const { return asked_; }
+
+ private:
+  const int64_t stops_at_;
+  std::atomic<int64_t> asked_ = 0;
+};
+
+TEST(Features, WhatWasMadeBeforeCtrlCIsKept) {
+  const TempHome home;
+  const auto dataset = dark_and_bright(800, 0);
+  const fs::path partial = home / "features.part";
+  const auto stopped = [&] {
+    catch_interrupts();
+    Counting model(30);
+    try {
+      compute_features(model, dataset.train, "test", partial);
+    } catch (const Interrupted& stop) {
+      std::exit(std::string(stop.what()).find("goes on from there") == std::string::npos ? 1 : 0);
+    }
+    std::exit(2);
+  };
+  EXPECT_EXIT(stopped(), ::testing::ExitedWithCode(0), "");
+  ASSERT_TRUE(fs::exists(partial));
+  Counting model(-1);
+  const at::Tensor features = compute_features(model, dataset.train, "test", partial);
+  EXPECT_TRUE(features.eq(7.0).all().item<bool>());
+  const int64_t batches = (dataset.train.size() + 7) / 8;
+  EXPECT_LE(model.asked(), batches - 25) << "what was made is not made again";
+  EXPECT_FALSE(fs::exists(partial));
 }
 
 TEST(Features, TablesHaveNone) {
