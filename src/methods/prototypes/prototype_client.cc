@@ -41,7 +41,9 @@ void adopt(models::Model& model, const NamedTensors& weights) {
 // One kind of client: its model, the model as it was at the start, and the teacher of its head.
 class Personal {
  public:
-  Personal(const PublicContext& context, const PrototypeModelOptions& options, const NamedTensors& start)
+  // A head without distillation needs no teacher, and one that is kept would be half of every client's state.
+  Personal(const PublicContext& context, const PrototypeModelOptions& options, const NamedTensors& start,
+           bool is_taught)
       : model_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
         frozen_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
         trainer_(context, model_),
@@ -51,8 +53,10 @@ class Personal {
     adopt(*model_, start);
     adopt(*frozen_, start);
     for (const auto& parameter : trainer_.personal()) kept_.push_back(parameter);
-    for (const auto& parameter : teacher_->named_parameters()) {
-      kept_.push_back({kTeacherPrefix + parameter.key(), parameter.value()});
+    if (is_taught) {
+      for (const auto& parameter : teacher_->named_parameters()) {
+        kept_.push_back({kTeacherPrefix + parameter.key(), parameter.value()});
+      }
     }
     initial_ = clone(kept_);
   }
@@ -99,7 +103,8 @@ class Client : public ClientMethod {
     for (PrototypeModelOptions kind : kinds_of(context, member_)) {
       const bool is_public = member_.options.encoder == EncoderTraining::kPublic;
       kinds_.push_back(std::make_unique<Personal>(
-          context, kind, is_public ? publicly_trained(context, kind, member_.options) : NamedTensors()));
+          context, kind, is_public ? publicly_trained(context, kind, member_.options) : NamedTensors(),
+          member_.options.dcr));
       kind.prior = false;
       encoders_.push_back(
           member_.options.encoder == EncoderTraining::kDpSgd ? std::make_unique<NoisyEncoder>(context, kind) : nullptr);
