@@ -12,7 +12,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/sotto-tidy
 mkdir -p "$cache"
 
 flags=(-std=c++20 -Isrc -isystem /usr/include/torch/csrc/api/include -D_GLIBCXX_USE_CXX11_ABI=1 -DFMT_SHARED -DSPDLOG_COMPILED_LIB
-       -DSPDLOG_FMT_EXTERNAL -DSPDLOG_SHARED_LIB "-DSOTTO_VERSION=\"\"" -w)
+       -DSPDLOG_FMT_EXTERNAL -DSPDLOG_SHARED_LIB "-DSOTTO_VERSION=\"\"" "-DSOTTO_LIBEXEC=\"\"" -w)
 for package in cairo libturbojpeg libutf8proc freetype2; do
   read -ra more < <(pkg-config --cflags "$package") && flags+=("${more[@]}")
 done
