@@ -378,8 +378,10 @@ void Ledger::afford(const Event& event, int64_t expected) {
     if (after.within(planned) && epsilon_of(planned) <= limit) return;
     const double would_be = epsilon_of(after);
     if (would_be <= limit) return;
-    throw BudgetSpent(fmt::format("its budget is ε = {:.4g}, and releasing '{}' would make it {:.4g}{}", budget,
-                                  event.what, would_be, client == kEveryone ? " for everyone" : ""));
+    int digits = 4;  // or as many as tell the two apart
+    while (digits < 16 && fmt::format("{:.{}g}", budget, digits) == fmt::format("{:.{}g}", would_be, digits)) ++digits;
+    throw BudgetSpent(fmt::format("its budget is ε = {:.4g}, and releasing '{}' would make it {:.{}g}{}", budget,
+                                  event.what, would_be, digits, client == kEveryone ? " for everyone" : ""));
   };
   const auto spent_by = [&](int64_t client) {
     const auto found = spent_.find(client);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -239,6 +240,21 @@ TEST(Budget, BelongsToTheClient) {
   EXPECT_THROW(ledger.spend(gaussian(1, 0, 4.0)), BudgetSpent);
   ledger.spend(gaussian(1, 1, 4.0));
   EXPECT_THROW(ledger.spend(gaussian(1, 2, 4.0)), BudgetSpent);
+}
+
+TEST(Budget, ThatIsHardlyExceededIsStillSeenToBe) {
+  Ledger ledger;
+  Tally one;
+  one.add(gaussian(1, 0, 4.0));
+  const double epsilon = one.proven(1e-5);
+  ledger.agree(terms(epsilon * (1 - 1e-6)), HeldTo::kProven);
+  try {
+    ledger.spend(gaussian(1, 0, 4.0));
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const BudgetSpent& refusal) {
+    const std::string text = refusal.what();
+    EXPECT_FALSE(text.ends_with(fmt::format("would make it {:.4g}", epsilon * (1 - 1e-6)))) << text;
+  }
 }
 
 TEST(Budget, AReleaseForEveryoneCountsForEveryone) {
