@@ -13,6 +13,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${prefix}/bin/sotto --version)
+run(${prefix}/bin/sotto list methods)  # not the launcher alone
 run(${CMAKE_COMMAND} -S ${EXAMPLE} -B ${work} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}
     -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${work})
