@@ -46,7 +46,7 @@ class Axis {
   std::vector<double> logarithmic_ticks() const {
     const bool wide = high_ - low_ > 4.0;
     std::vector<double> result;
-    for (double decade = std::floor(low_); decade <= high_; decade += 1.0) {
+    for (auto decade = static_cast<int>(std::floor(low_)); decade <= high_; ++decade) {
       for (const double step : {1.0, 2.0, 5.0}) {
         if (wide && step > 1.0) continue;
         const double at = decade + std::log10(step);
