@@ -45,7 +45,7 @@ void add_data_features(Command& data_command) {
   command.option("name", options->data.name, "A dataset of `sotto data list`").required();
   command
       .option("--backbone", options->data.features,
-              "resnet50, mobilenet-v2, minilm, or a name given to `sotto pretrain`")
+              "hog, scatter, resnet50, mobilenet-v2, minilm, or a name given to `sotto pretrain`")
       .required();
   command.option("--image-size", options->data.image_size, "Pixels a side (default: what suits the backbone)")
       .positive();

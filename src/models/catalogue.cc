@@ -15,6 +15,9 @@ using B = const Blueprint&;
 constexpr std::array kCatalogue = {
     CatalogueEntry{"logistic", "multinomial logistic regression", false, "", "", [](B b) { return make_mlp(b, {}); }, nullptr},
     CatalogueEntry{"mlp", "fully connected, ReLU; hidden widths 256, 128 unless model.hidden says otherwise", false, "hidden", "", [](B b) { return make_mlp(b, b.options.hidden.empty() ? std::vector<int64_t>{256, 128} : b.options.hidden); }, nullptr},
+    CatalogueEntry{"linear", "a linear head that starts at zero, on records scaled to norm 1", false, "", "", make_linear_head, nullptr},
+    CatalogueEntry{"hog", "a linear head on histograms of oriented gradients", false, "", "Dalal and Triggs, CVPR 2005", make_hog_model, nullptr},
+    CatalogueEntry{"scatter", "a linear head on wavelet scattering of two orders", false, "", "Bruna and Mallat, IEEE TPAMI 2013", make_scatter_model, nullptr},
     CatalogueEntry{"adapter", "a residual adapter on cached features; model.adapter is its bottleneck, 64 unless set", false, "adapter", "Houlsby et al., ICML 2019", make_feature_adapter, nullptr},
     CatalogueEntry{"cnn", "MNIST CNN: conv 16@8×8/2, conv 32@4×4/2, stride-1 pooling, 32 hidden", false, "", "", [](B b) { return make_conv_net(b, {{16, 8, 2, 3, 2, 1}, {32, 4, 2, 0, 2, 1}}, {32}); }, nullptr},
     CatalogueEntry{"cnn-pac", "small CNN in the manner of PAC-DP (whose sizes are not printed): two 5×5 convolutions (8, 16) with max-pooling, then linear", false, "", "after Zhou et al., PAC-DP", [](B b) { return make_conv_net(b, {{8, 5, 1, 2, 2, 2}, {16, 5, 1, 2, 2, 2}}, {}); }, nullptr},

@@ -72,6 +72,12 @@ NamedTensors translate_vit(NamedTensors weights);
 
 std::shared_ptr<Model> make_feature_adapter(const Blueprint& blueprint);
 
+// Fixed features and a linear head: models/fixed.
+std::shared_ptr<Model> make_hog_model(const Blueprint& blueprint);
+std::shared_ptr<Model> make_scatter_model(const Blueprint& blueprint);
+// A linear head on records as unit vectors.
+std::shared_ptr<Model> make_linear_head(const Blueprint& blueprint);
+
 std::shared_ptr<Model> make_minilm(const Blueprint& blueprint);
 NamedTensors translate_minilm(NamedTensors weights);
 

@@ -46,8 +46,13 @@ std::string hash_weights(const fs::path& weights) {
   return sha256(hashes);
 }
 
+// To be raised when features without weights are computed in another way.
+constexpr const char* kFixedVersion = "1";
+
 std::string cache_key(const data::Dataset& dataset, const Backbone& backbone) {
-  std::string parts = fmt::format("{}|{}|{}", backbone.model.name, hash_weights(find_weights(backbone.model.weights)),
+  const std::string& weights = backbone.model.weights;
+  std::string parts = fmt::format("{}|{}|{}", backbone.model.name,
+                                  weights.empty() ? kFixedVersion : hash_weights(find_weights(weights)),
                                   fmt::join(dataset.record_shape(), "x"));
   for (const data::Records* records : {&dataset.train, &dataset.test})
     for (const at::Tensor& tensor : {records->x, records->y, records->domain})

@@ -1,4 +1,4 @@
-// Features of a frozen backbone, computed once and kept.
+// Features of a frozen backbone, or of a formula that has no weights, computed once and kept.
 #pragma once
 
 #include "data/dataset.h"

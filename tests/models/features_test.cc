@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "models/pretrain.h"
+#include "models/task_data.h"
 #include "tasks.h"
 #include "temp_home.h"
 
@@ -75,6 +76,22 @@ TEST(Features, ADamagedCacheIsReplaced) {
   const Features again = load_features(data, 1);
   EXPECT_FALSE(again.was_cached);
   EXPECT_TRUE(again.dataset.train.x.equal(expected));
+}
+
+TEST(Features, FixedOnesNeedNoWeightsAndCanBeJoined) {
+  const TempHome home;
+  auto data = write_dataset(home / "shades.safetensors", dark_and_bright(20, 4));
+  data.image_size = 16;
+  data.features = "hog+scatter";
+  const TaskData both = load_task_data(data, named("linear"), 1);
+  EXPECT_EQ(both.feature_blocks, (std::vector<int64_t>{3 * 3 * 36, 81 * 4 * 4}));
+  EXPECT_EQ(both.dataset.test.x.sizes(), at::IntArrayRef({4, 3 * 3 * 36 + 81 * 4 * 4}));
+  data.features = "scatter";
+  EXPECT_TRUE(load_features(data, 1).was_cached);
+  data.image_size = 24;
+  EXPECT_FALSE(load_features(data, 1).was_cached);
+  data.features = "hogg";
+  EXPECT_USER_ERROR(load_features(data, 1), "did you mean 'hog'");
 }
 
 TEST(Features, DoNotDependOnBatches) {

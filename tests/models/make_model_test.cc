@@ -21,6 +21,9 @@ struct Case {
 Case cases[] = {
     {"logistic", {{13}, 2}, 13, 28},
     {"mlp", image_task(1, 28), 128, 235146},
+    {"linear", {{13}, 2}, 14, 28},
+    {"hog", image_task(1, 28), 1296, 12970},
+    {"scatter", image_task(1, 28), 3969, 39700},
     {"adapter", {{13}, 2}, 13, 1769},
     {"cnn", image_task(1, 28), 32, 26010},
     {"cnn-pac", image_task(1, 28), 784, 11274},

@@ -25,6 +25,13 @@ constexpr std::array kInstalled = {Installed{"resnet50", "resnet50-keras", "mode
                                    Installed{"mobilenet-v2", "mobilenet-v2", "model.json", 224},
                                    Installed{"minilm", "minilm", ".safetensors", 0}};
 
+// Computed from an image by a formula: there are no weights.
+constexpr std::array kFixed = {"hog", "scatter"};
+
+bool is_fixed(const std::string& name) {
+  return std::find(kFixed.begin(), kFixed.end(), name) != kFixed.end();
+}
+
 const Installed* find_installed(const std::string& name) {
   const auto found = std::find_if(kInstalled.begin(), kInstalled.end(),
                                   [&](const Installed& i) { return name == i.weights || name == i.model; });
@@ -41,14 +48,15 @@ std::optional<fs::path> find_file(const fs::path& folder, std::string_view endin
   return *std::min_element(found.begin(), found.end());
 }
 
-std::vector<std::string> known_names() {
+std::vector<std::string> known_names(const std::string& what) {
   std::vector<std::string> names = pretrained_names();
+  if (what == "backbone") names.insert(names.end(), kFixed.begin(), kFixed.end());
   for (const auto& installed : kInstalled) names.push_back(installed.weights);
   return names;
 }
 
 [[noreturn]] void fail_unknown(const std::string& what, const std::string& name) {
-  const auto names = known_names();
+  const auto names = known_names(what);
   fail_user("unknown {} '{}'{}: neither a file nor one of {}; `sotto pretrain` makes more", what, name,
             did_you_mean(name, names), join(names, ", "));
 }
@@ -85,6 +93,10 @@ Backbone find_backbone(const std::string& name) {
   const bool patches = name.ends_with(kPatches);
   const std::string whole = patches ? name.substr(0, name.size() - kPatches.size()) : name;
   ModelOptions model;
+  if (is_fixed(name)) {
+    model.name = name;
+    return {model, 0};
+  }
   if (const Installed* installed = find_installed(whole)) {
     model.name = installed->model;
     model.weights = installed->weights;

@@ -23,7 +23,7 @@ struct Backbone {
   int64_t image_size = 0;  // what it was trained for, or a good compromise; 0 = does not matter
 };
 
-// "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP
+// "hog" and "scatter", which have no weights; "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP
 // model; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
 // UserError.
 Backbone find_backbone(const std::string& name);

@@ -35,6 +35,9 @@ void small_vit(models::ModelOptions& options) {
 std::vector<CatalogueCase> cases() {
   return {
       {"logistic", images(1, 8), 12},
+      {"linear", {{7}, 3}, 12},
+      {"hog", images(1, 16), 12},
+      {"scatter", images(1, 16), 12},
       {"adapter", {{7}, 3}, 12},
       {"mlp", images(1, 12), 12},
       {"cnn", images(1, 28), 12},
