@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "methods/dp_fedavg.h"
+#include "methods/dpsgd/dp_head.h"
 #include "methods/dpsgd/ladp_baselines.h"
 #include "methods/dpsgd/ladp_fl.h"
 #include "methods/dpsgd/ldp_fedavg.h"
@@ -43,6 +44,7 @@ const std::vector<MethodEntry>& catalogue() {
       local_only(),
       dp_fedavg(),
       noisy_throughout(ldp_fedavg()),
+      noisy_throughout(dp_head()),
       noisy_throughout(pac_dp()),
       noisy_throughout(fixed_threshold()),
       noisy_throughout(cgm_median_style()),

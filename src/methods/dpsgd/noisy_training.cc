@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sotto::methods {
 namespace {
@@ -93,7 +94,8 @@ class Planner {
     RoundPlan result;
     privacy::DescentPlan& plan = result.descent;
     plan.records = client.records;
-    plan.batch = context_.spec.federation.batch;
+    plan.batch = options_.full_batch ? std::max<int64_t>(client.records, 1) : context_.spec.federation.batch;
+    plan.normalise = options_.normalise;
     plan.epochs = context_.spec.federation.local_epochs;
     plan.sampling = options_.sampling;
     if (options_.sampling == privacy::Sampling::kPoisson) plan.rate = sampling_rate(context_);
@@ -119,6 +121,17 @@ class Planner {
     }
     result.weight = weight(plan);
     return result;
+  }
+
+  // Of a client with the declared averages: all clients take the same steps.
+  double step_size() const {
+    const auto& budgets = privacy_.budgets;
+    const double total = std::accumulate(budgets.begin(), budgets.end(), 0.0);
+    const ClientFacts average{
+        .records = std::max<int64_t>(std::llround(context_.facts.average_records), 1),
+        .participations = context_.facts.most_participations,
+        .epsilon = budgets.empty() ? privacy_.epsilon : total / static_cast<double>(budgets.size())};
+    return options_.step_size(context_, plan(average, 1, 0).descent);
   }
 
  private:
@@ -165,11 +178,13 @@ class Client : public TrainerClient {
         descent_(trainer_.model(), trainer_.flat()) {
     require_separate_records(trainer_.model());
     if (planner_.options().layers) layers_.emplace(context, *planner_.options().layers, trainer_);
+    if (planner_.options().step_size) own_step_ = planner_.step_size();
   }
 
   StepResult step(const Broadcast& broadcast, const data::Shard& shard, privacy::PrivateState& state,
                   const StepContext& context) override {
     select(broadcast, state);
+    start_from(broadcast);
     RoundPlan plan = planner_.plan(context.own, context.release.round, context.participation);
     if (layers_ && !layers_->choose(broadcast, state, plan.descent)) return {};
     if (plan.descent.quantile) {
@@ -177,7 +192,9 @@ class Client : public TrainerClient {
     }
     const privacy::Channel channel = channel_of(descent_, plan, context.own);
     StepResult result;
-    trainer_.with_optimizer(context, [&](const std::function<void()>& update) {
+    trainer_.with_optimizer(context, [&](const std::function<void()>& optimizer_step) {
+      const std::function<void()> own = [&] { trainer_.flat().values().sub_(trainer_.flat().gradient(), own_step_); };
+      const auto& update = own_step_ > 0 ? own : optimizer_step;
       auto trained = descent_.run(plan.descent, channel, records_, shard.train, context.release, update);
       result.report = {trained.loss, trained.samples, !all_finite(trained.release.values()), noise_norm(plan.descent)};
       if (!result.report.diverged) result.upload = std::move(trained.release);
@@ -187,17 +204,26 @@ class Client : public TrainerClient {
   }
 
  private:
+  void start_from(const Broadcast& broadcast) {
+    if (planner_.options().start.empty()) return;
+    for (const auto& [name, value] : trainer_.shared()) {
+      const at::Tensor sent = find_tensor(broadcast.values, planner_.options().start + name);
+      if (sent.defined()) value.detach().copy_(sent);
+    }
+  }
+
   // Steps of plain descent add their noise up; others do something to it that has no closed form.
   std::optional<double> noise_norm(const privacy::DescentPlan& plan) const {
-    const bool plain = federation_.plain_descent();
-    if (!plain) return std::nullopt;
-    return federation_.lr * std::sqrt(static_cast<double>(plan.steps())) * descent_.noise_norm(plan);
+    if (own_step_ == 0 && !federation_.plain_descent()) return std::nullopt;
+    return (own_step_ > 0 ? own_step_ : federation_.lr) * std::sqrt(static_cast<double>(plan.steps())) *
+           descent_.noise_norm(plan);
   }
 
   const FederationOptions& federation_;
   Planner planner_;
   privacy::NoisyDescent descent_;
   std::optional<LayerChooser> layers_;
+  double own_step_ = 0;  // 0: the optimiser of [federation]
 };
 
 ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const Member& member) {
@@ -278,7 +304,9 @@ MethodEntry noisy_training(std::string name, std::string what, std::string citat
       },
       .make_server =
           [member](const PublicContext& context) {
-            return make_averaging_server_from(shared_values(context, member(context).options));
+            const NoisyTraining options = member(context).options;
+            NamedTensors start = shared_values(context, options);
+            return options.server ? options.server(std::move(start)) : make_averaging_server_from(std::move(start));
           },
       .upload_shape =
           [member](const PublicContext& context, const Broadcast&) {

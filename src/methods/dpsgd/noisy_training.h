@@ -10,6 +10,7 @@
 #include "privacy/dpsgd/noisy_descent.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,6 +36,12 @@ struct NoisyTraining {
   std::optional<LayerRule> layers = {};    // layers have bounds and noise of their own
   std::optional<NoisyModel> printed = {};  // what variant = "paper" does instead, where that is another method
   bool weigh_by_noise = false;             // clients count by the inverse variance of their noise, not by their records
+  bool full_batch = false;                 // a step sees all records of a client, whatever federation.batch says
+  bool normalise = false;                  // gradients are scaled to the bound, not only down to it
+  // Plain descent by this step, whatever [federation] says of optimisers. The plan is that of an average client.
+  std::function<double(const PublicContext&, const privacy::DescentPlan&)> step_size = {};
+  std::function<std::unique_ptr<ServerMethod>(NamedTensors start)> server = {};  // instead of one that averages
+  std::string start = {};  // what clients train from: the broadcast's tensors of these names, this put before them
 };
 
 // Key growth: 1/z² ∝ x^growth; nothing where that is 0.

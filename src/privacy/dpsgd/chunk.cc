@@ -8,12 +8,19 @@ namespace sotto::privacy {
 
 namespace {
 constexpr double kMargin = 1e-6;
+
+float towards_zero(double factor) {
+  const auto rounded = static_cast<float>(factor);
+  return rounded > factor ? std::nextafter(rounded, 0.0f) : rounded;
 }
+
+}  // namespace
 
 Chunk::Chunk(int64_t examples, size_t groups)
     : examples_(examples), squares_(groups, std::vector<double>(static_cast<size_t>(examples), 0.0)) {}
 
-void Chunk::clip(std::span<const double> bounds, bool joint, int64_t present) {
+void Chunk::clip(std::span<const double> bounds, bool joint, int64_t present, bool normalise) {
+  const auto factor_of = normalise ? normalising_factor : clip_factor;
   std::vector<float*> factors;
   for (size_t group = 0; group < squares_.size(); ++group) {
     factors_.push_back(at::empty({examples_}, at::kFloat));
@@ -29,7 +36,7 @@ void Chunk::clip(std::span<const double> bounds, bool joint, int64_t present) {
     }
     finite = finite && std::isfinite(relative);
     for (size_t group = 0; group < squares_.size(); ++group) {
-      const float factor = joint ? clip_factor(relative, 1.0) : clip_factor(squares_[group][example], bounds[group]);
+      const float factor = joint ? factor_of(relative, 1.0) : factor_of(squares_[group][example], bounds[group]);
       factors[group][i] = finite && i < present ? factor : 0.0f;
       scaled = scaled || factors[group][i] < 1.0f;
     }
@@ -41,8 +48,11 @@ void Chunk::clip(std::span<const double> bounds, bool joint, int64_t present) {
 float clip_factor(double square, double bound) {
   const double factor = bound / (std::sqrt(square) * (1.0 + kMargin));
   if (!(factor < 1.0)) return 1.0f;
-  const auto rounded = static_cast<float>(factor);
-  return rounded > factor ? std::nextafter(rounded, 0.0f) : rounded;
+  return towards_zero(factor);
+}
+
+float normalising_factor(double square, double bound) {
+  return towards_zero(bound / (std::sqrt(square) * (1.0 + kMargin) + kStretchless));
 }
 
 }  // namespace sotto::privacy

@@ -25,8 +25,9 @@ class Chunk {
   double* squares(size_t group) { return squares_[group].data(); }
 
   // Computes the factors. Examples with a square that is not finite get 0 in every group, and so do all from `present`
-  // on: they are blanks. `joint`: one factor for all groups, such that Σ (norm_g/bound_g)² ≤ 1.
-  void clip(std::span<const double> bounds, bool joint, int64_t present);
+  // on: they are blanks. `joint`: one factor for all groups, such that Σ (norm_g/bound_g)² ≤ 1. `normalise`: short
+  // gradients are stretched, too.
+  void clip(std::span<const double> bounds, bool joint, int64_t present, bool normalise = false);
 
   // Valid after clip().
   const at::Tensor& factors(size_t group) const { return factors_[group]; }  // float [examples]
@@ -43,5 +44,8 @@ class Chunk {
 
 // C / (norm (1 + 1e-6)), at most 1, rounded towards zero.
 float clip_factor(double square, double bound);
+// C / (norm (1 + 1e-6) + kStretchless), rounded towards zero: gradients much shorter than that stay short.
+float normalising_factor(double square, double bound);
+inline constexpr double kStretchless = 0.01;
 
 }  // namespace sotto::privacy

@@ -207,7 +207,7 @@ class PerExampleClipper::Impl {
     ChunkPass pass(layers_, &*rehearsal_, chunk);
     const at::Tensor values = measure(x, y, losses, pass, slots_).narrow(0, 0, count);
     const at::NoGradGuard no_grad;
-    chunk.clip(bounds_, options_.joint, count);
+    chunk.clip(bounds_, options_.joint, count, options_.normalise);
     pass.add_weighted();
     total.clipped += chunk.clipped();
     for (const int64_t i : chunk.non_finite()) total.non_finite += i < count ? 1 : 0;

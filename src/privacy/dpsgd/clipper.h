@@ -9,7 +9,8 @@
 // computed to a relative 4e-7: sums of squares of stored rows in double precision or, in store_weights, of at most 13
 // rounded floats at a time (13·2⁻²⁴ on the square), Gram forms in double precision and from above (gram.h); the factor
 // is c_i = min(1, C / (n_i (1 + 1e-6))), rounded towards zero to a float; multiplying by it in floats errs by at most
-// 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C. (Squares below 1e-38 may be lost, which is why bounds below 1e-9
+// 2⁻²⁴ relative to each entry. Hence ‖c_i h_i‖ ≤ C. With `normalise` c_i = C / (n_i (1 + 1e-6) + 0.01), which is smaller
+// than C / (n_i (1 + 1e-6)), so that the same follows. (Squares below 1e-38 may be lost, which is why bounds below 1e-9
 // are refused.) What remains is the rounding of the sum itself, Σ_i c_i h_i: floats within a pass of at most kMostSlots
 // examples, doubles between passes. It is not any example's; a release charges for it (mechanisms/gaussian.cc).
 //
@@ -46,6 +47,7 @@ struct ClipOptions {
   double bound = 0.0;                      // C of all parameters jointly; not used if there are groups
   std::vector<ClipGroup> groups = {};      // every clipped parameter must be in exactly one
   bool joint = false;                      // one factor for all groups: Σ (norm_g/bound_g)² ≤ 1 for every example
+  bool normalise = false;                  // gradients are scaled to the bound, not only down to it (chunk.h)
   bool shared_only = false;                // leave personal parameters and their gradients alone
   std::vector<std::string> left_out = {};  // parameters, by name, that are not clipped: their gradients are zero
   int64_t slots = 0;          // examples per pass, at most kMostSlots; 0 = chosen for batches of `usual_batch`

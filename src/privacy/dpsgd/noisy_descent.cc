@@ -100,11 +100,15 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   const bool together = plan.bounds_layers_together();
   const auto usual_batch = static_cast<int64_t>(std::ceil(plan.expected_batch()));
   const bool vary = plan.sampling == Sampling::kPoisson || is_one_sided(plan.neighbours.adjacency);
-  if (clipper_ && chosen == clipped_ && together == clipped_together_) {
+  if (clipper_ && chosen == clipped_ && together == clipped_together_ && plan.normalise == normalised_) {
     clipper_->expect_batches(usual_batch, vary);
     return;
   }
-  ClipOptions options{.bound = plan.clip, .joint = together, .usual_batch = usual_batch, .batches_vary = vary};
+  ClipOptions options{.bound = plan.clip,
+                      .joint = together,
+                      .normalise = plan.normalise,
+                      .usual_batch = usual_batch,
+                      .batches_vary = vary};
   for (size_t i = 0; i < chosen.size(); ++i) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : layers_[i].parameters) names.push_back(parameter.name);
@@ -114,6 +118,7 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   clipper_ = std::make_unique<PerExampleClipper>(model_, flat_, std::move(options));
   clipped_ = std::move(chosen);
   clipped_together_ = together;
+  normalised_ = plan.normalise;
 }
 
 void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {

@@ -62,6 +62,7 @@ struct DescentPlan {
   // kPoisson, instead of `rate`, which then says no more than how many steps an epoch has.
   std::optional<RecordRates> record_rates = {};
   double clip = 1.0;
+  bool normalise = false;  // every gradient is scaled to `clip` (clipper.h): a bound that needs no choice
   // Instead of `clip`, one for each of models::trainable_layers. Not together with `quantile`.
   std::vector<LayerShare> layers = {};
   double noise_multiplier = 0.0;            // of every step
@@ -115,7 +116,7 @@ class NoisyDescent {
   std::vector<models::LayerParameters> layers_;
   std::unique_ptr<PerExampleClipper> clipper_;
   std::vector<bool> clipped_;  // which layers the clipper is for; empty: all of them as one
-  bool clipped_together_ = false;
+  bool clipped_together_ = false, normalised_ = false;
   data::Batch batch_;
 };
 

@@ -212,6 +212,22 @@ TEST(Clipper, NoContributionExceedsItsBound) {
   }
 }
 
+TEST(Clipper, GradientsCanBeScaledToTheBound) {
+  Case c = make_case(small_mlp(), kSmall, 9);
+  c.x[0].zero_();
+  const at::Tensor gradients = gradients_one_by_one(c), norms = norms_of(gradients);
+  for (const double bound : {1e-3, 50.0}) {
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .normalise = true});
+    clipper.sum(c.x, c.y);
+    const at::Tensor factors = bound / (norms + 0.01);
+    EXPECT_LT(difference(c, (gradients * factors.unsqueeze(1)).sum(0)), 1e-4) << bound;
+    for (int64_t i = 0; i < 9; ++i) {
+      clipper.sum(c.x.narrow(0, i, 1), c.y.narrow(0, i, 1));
+      EXPECT_LE(c.flat.gradient().to(at::kDouble).norm().item<double>(), bound) << i;
+    }
+  }
+}
+
 TEST(Clipper, RepeatedSumsAgreeAndLeaveTheModelAsItWas) {
   Case c = make_case(named("cnn"), kDigits, 6);
   PerExampleClipper clipper(*c.model, c.flat, {.bound = 0.5, .slots = 4});
