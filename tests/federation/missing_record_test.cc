@@ -43,7 +43,7 @@ NamedTensors upload_of(const Setup& setup, data::Shard shard, int64_t missing) {
   privacy::Ledger ledger;
   const auto result = client->step(
       broadcast, shard, state,
-      {.seed = 1, .release = {.ledger = ledger, .round = 1, .client = 0}, .own = setup.facts_of(0, shard.size())});
+      {.seed = 1, .release = {.ledger = ledger, .round = 1, .client = 0}, .own = setup.facts_of(0)});
   return clone(result.upload->values());
 }
 
