@@ -1,6 +1,7 @@
 #include "artifacts/summary.h"
 
 #include "artifacts/ledger_mark.h"
+#include "artifacts/metrics.h"
 #include "artifacts/privacy_section.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -38,8 +39,9 @@ json make_summary(const config::RunSpec& spec, const std::vector<json>& rounds, 
     }
     diverged += static_cast<int64_t>(round["diverged"].size());
   }
-  // Absent where models are tested at the clients' homes.
-  json summary = rounds.back().value("evaluation", json::object());
+  // Where models are tested at the clients' homes, nothing is known here.
+  const bool evaluated = rounds.back().contains("evaluation");
+  json summary = evaluated ? rounds.back()["evaluation"] : to_json(federation::Evaluation());
   summary["rounds"] = spec.rounds;
   summary["seconds"] = seconds;
   summary["samples_per_second"] = seconds > 0 ? samples / seconds : 0.0;

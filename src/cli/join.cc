@@ -87,7 +87,7 @@ void join(const JoinOptions& options) {
                 {"folder", result.folder.string()}});
     return;
   }
-  print_text(fmt::format("personal model   {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
+  print_text(fmt::format("model            {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
                          score_text(result.score), result.participations, result.spent_epsilon,
                          result.folder.string()));
 }

@@ -298,9 +298,8 @@ TEST(LadpFlAsPrinted, LayersBelowTheThresholdGoOutAsTheyAre) {
     const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
     privacy::PrivateState state;
     const data::Shard shard = setup.partition().shard(0);
-    const methods::StepContext context{.seed = 1,
-                                       .release = {.ledger = ledger, .round = 1, .seed = noise_seed},
-                                       .own = setup.facts_of(0)};
+    const methods::StepContext context{
+        .seed = 1, .release = {.ledger = ledger, .round = 1, .seed = noise_seed}, .own = setup.facts_of(0)};
     const auto result = client->step(broadcast, shard, state, context);
     return clone(result.upload->values());
   };

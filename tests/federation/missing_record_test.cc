@@ -41,9 +41,9 @@ NamedTensors upload_of(const Setup& setup, data::Shard shard, int64_t missing) {
   const methods::Broadcast broadcast = setup.method().make_server(setup.public_context())->open();
   privacy::PrivateState state;
   privacy::Ledger ledger;
-  const auto result = client->step(
-      broadcast, shard, state,
-      {.seed = 1, .release = {.ledger = ledger, .round = 1, .client = 0}, .own = setup.facts_of(0)});
+  const auto result =
+      client->step(broadcast, shard, state,
+                   {.seed = 1, .release = {.ledger = ledger, .round = 1, .client = 0}, .own = setup.facts_of(0)});
   return clone(result.upload->values());
 }
 

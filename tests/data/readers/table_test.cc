@@ -192,7 +192,9 @@ TEST(Table, ANumberThatIsNotFiniteDoesNotMakeItsColumnWords) {
 
 TEST(Table, NamesThatAreNotUtf8AreRefused) {
   const test::TempFolder folder;
-  write_file_atomically(folder / "t.csv", "a,label\n1,caf\xe9" "\n3,tea\n");
+  write_file_atomically(folder / "t.csv",
+                        "a,label\n1,caf\xe9"
+                        "\n3,tea\n");
   EXPECT_USER_ERROR(read_table(folder / "t.csv", "t", {}), "the name of class 0 is not UTF-8 text");
 }
 
