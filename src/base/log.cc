@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/json_log.h"
 #include "base/progress.h"
 #include "base/terminal.h"
 
@@ -44,11 +45,13 @@ bool is_interactive() {
 }
 
 void log_line(const std::string& message) {
+  if (log_plain_as_json(message, "info")) return;
   const ProgressPause pause;
   logger().info(message);
 }
 
 void log_warning(const std::string& message) {
+  if (log_plain_as_json(message, "warning")) return;
   const ProgressPause pause;
   logger().warn(styled("warning:", Style::kWarning) + " " + message);
 }

@@ -11,6 +11,7 @@ void add_audit(Command& program);
 void add_bench(Command& program);
 void add_calibrate(Command& program);
 void add_certs(Command& program);
+void add_check(Command& program);
 void add_data(Command& program);
 void add_data_features(Command& data_command);
 void add_enrol(Command& program);
@@ -26,6 +27,7 @@ void add_pretrain(Command& program);
 void add_report(Command& program);
 void add_run(Command& program);
 void add_serve(Command& program);
+void add_status(Command& program);
 void add_sweep(Command& program);
 void add_ui(Command& program);
 

@@ -316,7 +316,7 @@ void add_show(Command& parent) {
   command.callback([options] { show(*options); });
 }
 
-void add_check(Command& parent) {
+void add_check_records(Command& parent) {
   Command command = parent.subcommand("check", "Load and validate datasets; exit 2 if any is broken");
   const auto options = std::make_shared<NamesOptions>();
   command.option("names", options->names, "Datasets or paths; none = all that are here");
@@ -344,7 +344,7 @@ void add_data(Command& program) {
   add_example(command, "sotto data show fashion-mnist");
   add_data_list(command);
   add_show(command);
-  add_check(command);
+  add_check_records(command);
   add_install(command);
   add_data_features(command);
 }

@@ -2,12 +2,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_log.h"
 #include "base/json_number.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/release_table.h"
+#include "remote/grpc_log.h"
 #include "remote/session.h"
 
 #include <fmt/format.h>
@@ -29,6 +31,7 @@ struct JoinOptions {
   std::string server;
   bool insecure = false;
   bool yes = false;
+  std::string log = "text";
   double patience = 600;
 };
 
@@ -51,7 +54,17 @@ std::string score_text(const federation::ClientScore& score) {
              : "no held-out records";
 }
 
+// Only that it is over, and what was public anyway: why a round sent nothing may depend on the records, and so does
+// every score.
+void log_round(const remote::SessionRound& round) {
+  log_event("round", {{"round", round.round}, {"sent", round.sent}});
+}
+
 void join(const JoinOptions& options) {
+  if (options.log == "json") {
+    log_json(PlainMessages::kDropped);
+    remote::log_grpc_as_json();
+  }
   catch_interrupts();
   remote::SessionOptions session;
   session.home = options.home;
@@ -59,8 +72,12 @@ void join(const JoinOptions& options) {
   session.insecure = options.insecure;
   session.patience = options.patience;
   session.stop = interrupted;
-  session.agree = [&](const auto& plan, const auto& member) { return asks_owner(plan, member, options.yes); };
+  session.agree = [&](const auto& plan, const auto& member) {
+    log_event("plan", {{"plan", plan.hash()}, {"method", plan.setup().spec().method}, {"client", member.client()}});
+    return asks_owner(plan, member, options.yes);
+  };
   session.round_done = [](const remote::SessionRound& round) {
+    log_round(round);
     info("round {}: {}; {}; ε spent {:.4g}", round.round,
          round.sent          ? "sent"
          : round.why.empty() ? "nothing to send"
@@ -72,11 +89,13 @@ void join(const JoinOptions& options) {
     result = remote::take_part(session);
   } catch (const remote::Unreachable& problem) {
     if (interrupted()) throw Interrupted("stopped; what is sealed is kept: join again to go on");
+    log_event("unreachable", {{"problem", problem.what()}}, "error");
     fail_user("{}", problem.what());
   }
   if (!result.finished) {
     throw Interrupted(interrupted() ? "stopped; what is sealed is kept: join again to go on" : "not joined");
   }
+  log_event("finished", {{"participations", result.participations}});
   if (options.output.json) {
     print_json({{"participations", result.participations},
                 {"accuracy", number_or_null(result.score.accuracy)},
@@ -101,6 +120,11 @@ void add_join(Command& program) {
   command.option("--server", options->server, "Address and port, instead of the policy's");
   command.flag("--insecure", options->insecure, "Without certificates; only on the loopback interface");
   command.flag("--yes", options->yes, "Agree to whatever the policy allows, without asking");
+  command
+      .option("--log", options->log,
+              "text for people, json for machines: one object a line on standard error, with nothing private in it")
+      .one_of({"text", "json"})
+      .shows_default();
   command.option("--patience", options->patience, "Seconds to wait for a server that is away").shows_default();
   add_output_options(command, options->output, "Print what the personal model achieves and what was spent");
   add_example(command, "sotto join hospital-1 --yes");

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_log.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 
@@ -42,6 +43,8 @@ int run(int argc, char** argv) {
   sotto::cli::add_calibrate(program);
   sotto::cli::add_serve(program);
   sotto::cli::add_join(program);
+  sotto::cli::add_check(program);
+  sotto::cli::add_status(program);
   sotto::cli::add_certs(program);
   sotto::cli::add_enrol(program);
   sotto::cli::add_bench(program);
@@ -50,6 +53,10 @@ int run(int argc, char** argv) {
     return 0;
   }
   return program.run(argc, argv);
+}
+
+void complain(const std::string& message) {
+  if (!sotto::log_failure_as_json(message)) fmt::print(stderr, "sotto: {}\n", message);
 }
 
 }  // namespace
@@ -61,10 +68,10 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const sotto::UserError& error) {
-    fmt::print(stderr, "sotto: {}\n", error.what());
+    complain(error.what());
     return 2;
   } catch (const sotto::Interrupted& stop) {
-    fmt::print(stderr, "sotto: {}\n", stop.what());
+    complain(stop.what());
     return 1;
   } catch (const std::filesystem::filesystem_error& error) {
     fmt::print(stderr, "sotto: {}: {}\n", error.path1().string(), error.code().message());
@@ -77,7 +84,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "sotto: unexpected failure: {}\n", text.substr(0, text.find('\n')));
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sotto: unexpected failure: {}\n", error.what());
+    complain(fmt::format("unexpected failure: {}", error.what()));
     return 1;
   }
 }

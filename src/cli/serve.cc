@@ -2,14 +2,18 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/json_log.h"
 #include "base/log.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/federation_source.h"
 #include "cli/output.h"
 #include "net/key_folders.h"
+#include "remote/grpc_log.h"
 #include "remote/service.h"
+#include "serve/metrics.h"
 #include "serve/server.h"
 
 #include <fmt/format.h>
@@ -33,21 +37,11 @@ struct ServeOptions {
   fs::path certificates;
   std::string listen = "0.0.0.0:7443";
   std::string enrolment;
+  std::string metrics;
+  std::string log = "text";
   bool insecure = false;
   double linger = 60;
 };
-
-federation::FederationPlan plan_of(const run::ConfigSource& source) {
-  const config::RunSpec spec = run::load_spec(source);
-  auto declared = run::load_table(source, config::kDeclaredTable);
-  if (!declared) {
-    fail_user(
-        "{} has no [declared]: a server sees no records, so that their shape, classes and number must be stated; "
-        "see docs/deployment.md",
-        source.config);
-  }
-  return {spec, std::move(*declared), run::load_table(source, config::kServeTable)};
-}
 
 remote::ServiceOptions service_options(const ServeOptions& options) {
   remote::ServiceOptions service{.address = options.listen, .server = std::nullopt, .authority_pem = ""};
@@ -62,6 +56,15 @@ remote::ServiceOptions service_options(const ServeOptions& options) {
 }
 
 void report(const federation::RoundRecord& record, int64_t rounds) {
+  if (logs_json()) {
+    log_event("round", {{"round", record.round},
+                        {"rounds", rounds},
+                        {"asked", record.cohort},
+                        {"uploads", record.uploads},
+                        {"upload_bytes", record.upload_bytes},
+                        {"seconds", record.seconds}});
+    return;
+  }
   info("round {} of {}: {} of {} uploads, {:.2f} MB, {:.1f} s", record.round, rounds, record.uploads, record.cohort,
        static_cast<double>(record.upload_bytes) / 1e6, record.seconds);
 }
@@ -73,23 +76,40 @@ void linger(serve::Hub& hub, double seconds) {
 }
 
 void serve(const ServeOptions& options) {
+  if (options.log == "json") {
+    log_json(PlainMessages::kKept);
+    remote::log_grpc_as_json();
+  }
   catch_interrupts();
-  const federation::FederationPlan plan = plan_of(options.config);
+  const federation::FederationPlan plan = load_plan(options.config);
   const remote::ServiceOptions service = service_options(options);
   serve::Server server(options.folder, plan, interrupted);
   std::optional<remote::EnrolmentService> enrolment;
   if (!options.enrolment.empty()) enrolment.emplace(options.certificates, options.enrolment);
   const config::RunSpec& spec = plan.setup().spec();
   const int64_t wanted = std::max<int64_t>(1, std::min(plan.terms().quorum, spec.data.clients));
+  std::optional<serve::Metrics> metrics;
+  if (!options.metrics.empty()) metrics.emplace(server.hub(), plan, options.metrics);
   remote::Service network(server.hub(), plan, service);
   info("plan {}: {}, {} rounds, {} places; listening on port {}{}", plan.hash().substr(0, 16), spec.method, spec.rounds,
        spec.data.clients, network.port(), options.insecure ? ", in the clear" : "");
+  log_event("listening", {{"plan", plan.hash()},
+                          {"method", spec.method},
+                          {"rounds", spec.rounds},
+                          {"places", spec.data.clients},
+                          {"port", network.port()},
+                          {"tls", !options.insecure}});
+  if (metrics) info("metrics on port {}", metrics->port());
   if (enrolment) info("clients enrol on port {}", enrolment->port());
   if (server.rounds_done() > 0) info("going on after round {}", server.rounds_done());
   if (server.hub().members() < wanted) info("waiting for {} clients", wanted);
   if (!server.hub().wait_for_members(wanted, interrupted)) throw Interrupted("stopped before the first round");
-  while (const auto record = server.next_round()) report(*record, spec.rounds);
+  while (const auto record = server.next_round()) {
+    if (metrics) metrics->round_done(*record);
+    report(*record, spec.rounds);
+  }
   const nlohmann::json summary = server.finish();
+  log_event("finished", {{"rounds", server.rounds_done()}});
   linger(server.hub(), options.linger);
   network.shut_down();
   if (options.output.json) {
@@ -116,6 +136,11 @@ void add_serve(Command& program) {
   command.option("--enrol", options->enrolment,
                  "Also hand out certificates for one-time tokens, on this address and port");
   command.flag("--insecure", options->insecure, "Without certificates; only on the loopback interface");
+  command.option("--metrics", options->metrics,
+                 "Also tell Prometheus how rounds go, on this address and port, at /metrics");
+  command.option("--log", options->log, "text for people, json for machines: one object a line on standard error")
+      .one_of({"text", "json"})
+      .shows_default();
   command.option("--linger", options->linger, "Seconds to wait for clients that fetch the last model").shows_default();
   add_output_options(command, options->output, "Print summary.json on standard output when all rounds are done");
   add_example(command, "sotto serve federation.toml --folder server --certs certs --listen 0.0.0.0:7443");

@@ -58,6 +58,8 @@ std::string issue_client(const KeyPair& authority, const std::string& csr_pem, c
 
 // A UserError unless the certificate is now valid for a client, signed by this authority, and for this key.
 void check_client(const std::string& certificate_pem, const std::string& key_pem, const std::string& authority_pem);
+// The same for a server's.
+void check_server(const std::string& certificate_pem, const std::string& key_pem, const std::string& authority_pem);
 
 // ---- what a certificate says
 

@@ -439,7 +439,10 @@ struct EnrolmentService::Parts {
 
 EnrolmentService::EnrolmentService(const fs::path& folder, const std::string& address)
     : parts_(std::make_unique<Parts>(folder)) {
-  parts_->server = listen(address, net::read_server(folder), "", parts_->implementation, parts_->port);
+  // The authority's certificate travels along, for clients that know its fingerprint alone.
+  net::KeyPair server = net::read_server(folder);
+  server.certificate_pem += net::read_certificate_file(folder / "authority.pem");
+  parts_->server = listen(address, server, "", parts_->implementation, parts_->port);
 }
 
 EnrolmentService::~EnrolmentService() {

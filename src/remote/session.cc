@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "io/safetensors.h"
 #include "models/task_data.h"
+#include "remote/preflight.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,17 +54,6 @@ class Patience {
   Clock::duration limit_;
   const std::function<bool()>& stop_;
 };
-
-// The records as the plan wants them, from where the policy says they are.
-std::shared_ptr<const models::TaskData> load_records(const member::Policy& policy,
-                                                     const federation::FederationPlan& plan) {
-  const config::RunSpec& spec = plan.setup().spec();
-  data::DataOptions options = policy.data;
-  options.schema = spec.data.schema;
-  options.features = spec.data.features;
-  options.image_size = spec.data.image_size;
-  return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
-}
 
 methods::Broadcast broadcast_of(std::string bytes, int64_t round) {
   return {round, clone(io::parse_safetensors(std::move(bytes), "the broadcast").tensors)};

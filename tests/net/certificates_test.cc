@@ -118,6 +118,11 @@ TEST(Server, IsValidForItsHosts) {
   EXPECT_EQ(client_name(server.certificate_pem), "");
   EXPECT_USER_ERROR(issue_server(authority(), {}, 10), "at least one host");
   EXPECT_USER_ERROR(issue_server(authority(), {"a.org", "b.org,URI:sotto://client/x"}, 10), "neither a host name");
+  check_server(server.certificate_pem, server.key_pem, authority().certificate_pem);
+  EXPECT_USER_ERROR(check_server(server.certificate_pem, authority().key_pem, authority().certificate_pem),
+                    "another key");
+  EXPECT_USER_ERROR(check_server(server.certificate_pem, server.key_pem, make_authority("north", 30).certificate_pem),
+                    "not a valid one of this authority");
   EXPECT_USER_ERROR(check_client(server.certificate_pem, server.key_pem, authority().certificate_pem),
                     "names no client");
 }

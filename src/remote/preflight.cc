@@ -1,0 +1,168 @@
+#include "remote/preflight.h"
+
+#include "base/error.h"
+#include "base/files.h"
+#include "federation/setup.h"
+#include "net/certificates.h"
+#include "net/key_folders.h"
+#include "privacy/guarantee.h"
+#include "privacy/home.h"
+#include "remote/client.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <optional>
+#include <utility>
+
+namespace sotto::remote {
+namespace {
+
+constexpr int64_t kSelf = 0;  // in its home's ledger everybody is the only client
+constexpr size_t kShortHash = 16;
+constexpr int64_t kCopies = 4;  // broadcast, upload, personal state before and after
+constexpr double kTolerance = 1e-9;
+constexpr int64_t kSecondsPerDay = 86400;
+
+std::string time_text(int64_t seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+// Rates per day are counted by the clock, and certificates are judged by it.
+std::string clock_text(const fs::path& home) {
+  const int64_t now = std::time(nullptr);
+  if (fs::exists(home / "ledger.sqlite")) {
+    const privacy::Home written(home);
+    if (!written.ledger().spent_since(now + kSecondsPerDay, kSelf, settings::word(written.terms().observer)).empty()) {
+      fail_user("the ledger has rows from after {}: set this machine's clock", time_text(now + kSecondsPerDay));
+    }
+  }
+  return time_text(now);
+}
+
+std::string budget_text(const fs::path& folder, const member::Policy& policy, const federation::FederationPlan& plan,
+                        int64_t records) {
+  const privacy::Tally planned = member::promised(policy, plan, kSelf, records);
+  double epsilon = planned.empty() ? 0.0 : planned.proven(policy.budget.delta);
+  if (fs::exists(folder / "ledger.sqlite") || fs::exists(folder / "ledger.mark")) {
+    privacy::Home home(folder);
+    epsilon = home.ledger().epsilon_with(plan.hash().substr(0, kShortHash), kSelf, planned);
+  }
+  if (epsilon > policy.budget.epsilon * (1 + kTolerance)) {
+    fail_user(
+        "the budget is ε = {:.4g} over all federations, and with this one it would be {:.4g}: stay away, or raise "
+        "budget.epsilon",
+        policy.budget.epsilon, epsilon);
+  }
+  return fmt::format("ε = {:.4g} of {:.4g} with this federation", epsilon, policy.budget.epsilon);
+}
+
+}  // namespace
+
+Finding finding(const std::string& what, const std::function<std::string()>& look) {
+  try {
+    return {.what = what, .ok = true, .detail = look()};
+  } catch (const UserError& problem) {
+    return {.what = what, .ok = false, .detail = problem.what()};
+  } catch (const Unreachable& problem) {
+    return {.what = what, .ok = false, .detail = problem.what()};
+  }
+}
+
+std::string validity_text(const std::string& certificate_pem) {
+  const net::Validity validity = net::validity(certificate_pem);
+  const int64_t now = std::time(nullptr);
+  if (now < validity.not_before) {
+    fail_user("it is valid from {}, and here it is {}: set this machine's clock", time_text(validity.not_before),
+              time_text(now));
+  }
+  if (now > validity.not_after) fail_user("it expired on {}: have it renewed", time_text(validity.not_after));
+  return "valid until " + time_text(validity.not_after);
+}
+
+std::string free_space(const fs::path& folder, int64_t needed) {
+  fs::path there = fs::absolute(folder);
+  while (!fs::exists(there)) there = there.parent_path();
+  const auto free = static_cast<int64_t>(fs::space(there).available);
+  const double megabytes = static_cast<double>(free) / 1e6;
+  if (free < needed) {
+    fail_user("{:.0f} MB are free in {}, and {:.0f} MB are needed: make room", megabytes, there.string(),
+              static_cast<double>(needed) / 1e6);
+  }
+  return fmt::format("{:.0f} MB free, {:.3f} needed", megabytes, static_cast<double>(needed) / 1e6);
+}
+
+int64_t broadcast_bytes(const federation::PublicSetup& setup) {
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : setup.method().make_server(setup.context())->open().values) {
+    bytes += static_cast<int64_t>(tensor.nbytes());
+  }
+  return bytes;
+}
+
+std::shared_ptr<const models::TaskData> load_records(const member::Policy& policy,
+                                                     const federation::FederationPlan& plan) {
+  const config::RunSpec& spec = plan.setup().spec();
+  data::DataOptions options = policy.data;
+  options.schema = spec.data.schema;
+  options.features = spec.data.features;
+  options.image_size = spec.data.image_size;
+  return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
+}
+
+std::vector<Finding> check_home(const PreflightOptions& options) {
+  std::vector<Finding> all;
+  const auto look = [&](const std::string& what, const std::function<std::string()>& how) {
+    all.push_back(finding(what, how));
+    return all.back().ok;
+  };
+
+  std::optional<member::Policy> policy;
+  look("policy", [&] {
+    policy = member::read_policy(options.home);
+    return (options.home / "policy.toml").string();
+  });
+  std::optional<net::Identity> identity;
+  if (!options.insecure) {
+    look("certificate", [&] {
+      net::Identity read = net::read_identity(options.home);
+      const std::string validity = validity_text(read.certificate_pem);
+      net::check_client(read.certificate_pem, read.key_pem, read.authority_pem);
+      const std::string name = net::client_name(read.certificate_pem);
+      if (policy && !policy->name.empty() && policy->name != name) {
+        fail_user("it is {}'s, and server.name is {}: correct policy.toml, or enrol this home", name, policy->name);
+      }
+      identity = std::move(read);
+      return fmt::format("{}, {}", name, validity);
+    });
+  }
+  look("clock", [&] { return clock_text(options.home); });
+  if (!policy || (!options.insecure && !identity)) return all;
+
+  std::optional<federation::FederationPlan> plan;
+  look("server", [&] {
+    const std::string address = options.address.empty() ? policy->address : options.address;
+    if (address.empty()) fail_user("the policy has no server.address; write it there, or give --server");
+    plan.emplace(Client(address, identity, policy->name).plan());
+    return fmt::format("{} has the plan {}", address, plan->hash().substr(0, kShortHash));
+  });
+  if (!plan) return all;
+
+  look("disk", [&] { return free_space(options.home, kCopies * broadcast_bytes(plan->setup())); });
+  int64_t records = 0;
+  const bool fits = look("records", [&] {
+    const federation::Setup setup = federation::Setup::at_home(plan->setup(), kSelf, load_records(*policy, *plan));
+    records = setup.partition().shard(kSelf).size();
+    return fmt::format("{} to train on, in the declared shape and classes", records);
+  });
+  if (!fits) return all;
+  look("policy allows it", [&] {
+    member::require_allowed(*policy, *plan, records);
+    return plan->setup().spec().method;
+  });
+  look("budget", [&] { return budget_text(options.home, *policy, *plan, records); });
+  return all;
+}
+
+}  // namespace sotto::remote

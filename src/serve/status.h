@@ -1,0 +1,18 @@
+// How a federation stands, from the files of its server: also beside the server, and after it has ended.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+
+namespace sotto::serve {
+
+bool is_server_folder(const std::filesystem::path& folder);
+
+// {"kind": "server", "plan", "method", "running", "finished", "rounds", "rounds_done", "open_round": {"round", "asked",
+// "reported"} or null, "places", "upload_bytes", "epsilon": {"promised", "delta", "spent"} or null, "members":
+// [{"client", "name", "uploads", "last_round", "revoked"}]}. `spent` is the largest of any client's, by what uploads
+// state and the plan allows; what a client has spent in all federations, only its home knows.
+nlohmann::json server_status(const std::filesystem::path& folder);
+
+}  // namespace sotto::serve
