@@ -9,6 +9,7 @@
 #include <c10/util/Exception.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -71,7 +72,11 @@ int main(int argc, char** argv) {
     complain(error.what());
     return 2;
   } catch (const sotto::Interrupted& stop) {
-    complain(stop.what());
+    if (sotto::logs_json()) {
+      sotto::log_event("stopped", {{"how", stop.what()}});
+    } else {
+      complain(stop.what());
+    }
     return 1;
   } catch (const std::filesystem::filesystem_error& error) {
     fmt::print(stderr, "sotto: {}: {}\n", error.path1().string(), error.code().message());

@@ -14,7 +14,7 @@
 namespace sotto {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(90);
+constexpr auto kPatience = std::chrono::seconds(60);
 
 class Operators : public Program {
  protected:
@@ -86,9 +86,9 @@ name = "{}"
   }
 
   void run_in_background(const std::string& arguments, const std::string& name) const {
-    const std::string command =
-        fmt::format("cd {0} && {{ SOTTO_DATA= timeout 120 {1} {2} <stdin >{3}.out 2>{3}.err & echo $! >{3}.pid; }}",
-                    folder_.string(), SOTTO_PROGRAM, arguments, name);
+    const std::string command = fmt::format(
+        "cd {0} && {{ SOTTO_DATA= timeout --foreground 120 {1} {2} <stdin >{3}.out 2>{3}.err & echo $! >{3}.pid; }}",
+        folder_.string(), SOTTO_PROGRAM, arguments, name);
     for (const std::string& made : {std::string("stdin"), name + ".err"}) {
       write_file_atomically(folder_ / made, std::string_view(""));
     }
@@ -279,6 +279,25 @@ TEST_F(Operators, MetricsCountRoundsAndNameNobody) {
     EXPECT_THAT(scraped, HasSubstr(std::string("\n") + line + "\n"));
   }
   EXPECT_EQ(scraped.find("north-a"), std::string::npos);
+}
+
+TEST_F(Operators, LogsForMachinesQuoteNoRecord) {
+  init();
+  write_config();
+  start_server();
+  ASSERT_EQ(sotto(enrolment("north-a", "--token " + token("north-a") + " --authority certs/authority.pem")).exit_code,
+            0);
+  write_policy("north-a");
+  write_file_atomically(folder_ / "table.csv", std::string_view("a,b,c,label\n0.1,hush-hush,0.2,1\n"));
+  EXPECT_THAT(sotto("join north-a --yes").err, HasSubstr("hush-hush"));
+  const Result logged = sotto("join north-a --yes --log json");
+  EXPECT_EQ(logged.exit_code, 2);
+  EXPECT_EQ(logged.err.find("hush-hush"), std::string::npos) << logged.err;
+  EXPECT_EQ(json::parse(split(trim(logged.err), '\n').back())["event"], "failed");
+  EXPECT_THAT(sotto("check north-a").out, HasSubstr("hush-hush"));
+
+  ::kill(server_, SIGTERM);
+  wait_for("\"event\":\"stopped\"");
 }
 
 TEST_F(Operators, CheckLooksAtAServerBeforeItStarts) {
