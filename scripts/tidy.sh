@@ -19,6 +19,8 @@ done
 # What the build generates, so that files which include it can be checked before there is a build.
 mkdir -p "$cache/generated"
 protoc --proto_path=src --cpp_out="$cache/generated" src/artifacts/events.proto
+protoc --proto_path=src --cpp_out="$cache/generated" --grpc_out="$cache/generated" \
+  --plugin=protoc-gen-grpc="$(command -v grpc_cpp_plugin)" src/remote/federation.proto
 flags+=(-isystem "$cache/generated")
 # clang 14 rejects a few lines of libtorch 1.13 in C++20 mode; nothing of ours depends on them.
 flags+=(-ferror-limit=0)
