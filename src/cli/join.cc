@@ -35,11 +35,9 @@ struct JoinOptions {
   double patience = 600;
 };
 
-bool asks_owner(const federation::FederationPlan& plan, const member::Member& member, bool yes) {
-  const double budget = member.budget();
-  info("{}", describe_plan(plan, member.client(), member.records()));
-  info("budget      ε = {:.4g}; spent {:.4g}; with this federation {:.4g}", budget, member.spent_epsilon(),
-       member.promised_epsilon());
+bool asks_owner(const federation::FederationPlan& plan, const member::Prospect& ahead, bool yes) {
+  info("{}", describe_plan(plan, ahead.client, ahead.records));
+  info("budget      ε = {:.4g}; spent {:.4g}; with this federation {:.4g}", ahead.budget, ahead.spent, ahead.promised);
   if (yes) return true;
   if (::isatty(STDIN_FILENO) == 0) fail_user("nobody is here to agree; read the plan above, and add --yes");
   fmt::print(stderr, "take part? [y/N] ");
@@ -72,9 +70,9 @@ void join(const JoinOptions& options) {
   session.insecure = options.insecure;
   session.patience = options.patience;
   session.stop = interrupted;
-  session.agree = [&](const auto& plan, const auto& member) {
-    log_event("plan", {{"plan", plan.hash()}, {"method", plan.setup().spec().method}, {"client", member.client()}});
-    return asks_owner(plan, member, options.yes);
+  session.agree = [&](const auto& plan, const auto& ahead) {
+    log_event("plan", {{"plan", plan.hash()}, {"method", plan.setup().spec().method}});
+    return asks_owner(plan, ahead, options.yes);
   };
   session.round_done = [](const remote::SessionRound& round) {
     log_round(round);

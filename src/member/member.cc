@@ -57,12 +57,34 @@ std::vector<privacy::Event> releases_of_the_server(const methods::ReleasePlan& p
   return releases;
 }
 
+double spent_at(const privacy::Home& home) {
+  const auto tallies = home.ledger().tallies(settings::word(home.terms().observer));
+  const auto found = tallies.find(kSelf);
+  return found == tallies.end() ? 0.0 : found->second.proven(home.terms().delta);
+}
+
+double promised_at(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
+                   int64_t records) {
+  return home.ledger().epsilon_with(short_hash(plan), kSelf, promised(policy, plan, client, records));
+}
+
 bool draws_cohorts(const config::RunSpec& spec) {
   return spec.federation.sampling == methods::CohortSampling::kPoisson &&
          methods::expected_cohort(spec) < spec.data.clients;
 }
 
 }  // namespace
+
+Prospect prospect(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t records) {
+  const config::RunSpec& spec = plan.setup().spec();
+  Prospect ahead{
+      .client = 0, .records = records, .budget = home.terms().epsilon, .spent = spent_at(home), .promised = 0};
+  for (int64_t client = 1; spec.privacy && client < spec.data.clients; ++client) {
+    if (spec.privacy->budget_of(client) > spec.privacy->budget_of(ahead.client)) ahead.client = client;
+  }
+  ahead.promised = promised_at(home, policy, plan, ahead.client, records);
+  return ahead;
+}
 
 privacy::HomeRecords home_records(const Policy& policy, const models::TaskData& data) {
   std::vector<std::string> contents;
@@ -158,7 +180,7 @@ void Member::write_progress(const Progress& p) {
 }
 
 void Member::require_affordable() const {
-  const double epsilon = promised_epsilon();
+  const double epsilon = promised_at(home_, policy_, plan_, client_, setup_.partition().shard(client_).size());
   const double budget = home_.terms().epsilon;
   if (epsilon <= budget * (1 + kTolerance)) return;
   throw NotAllowed(fmt::format(
@@ -167,15 +189,8 @@ void Member::require_affordable() const {
       budget, epsilon));
 }
 
-double Member::promised_epsilon() const {
-  return home_.ledger().epsilon_with(short_hash(plan_), kSelf,
-                                     promised(policy_, plan_, client_, setup_.partition().shard(client_).size()));
-}
-
 double Member::spent_epsilon() const {
-  const auto tallies = home_.ledger().tallies(settings::word(home_.terms().observer));
-  const auto found = tallies.find(kSelf);
-  return found == tallies.end() ? 0.0 : found->second.proven(home_.terms().delta);
+  return spent_at(home_);
 }
 
 int64_t Member::participations() const {

@@ -47,6 +47,16 @@ struct Outcome {
       why;  // for the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that anybody else may notice.
 };
 
+// What taking part would cost, before anything is agreed to or written.
+struct Prospect {
+  int64_t client = 0;  // whose budget is the largest: nobody has a place yet
+  int64_t records = 0;
+  double budget = 0;    // ε over all federations
+  double spent = 0;     // of it
+  double promised = 0;  // with this federation
+};
+Prospect prospect(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t records);
+
 // The records of a home, as its ledger knows them.
 privacy::HomeRecords home_records(const Policy& policy, const models::TaskData& data);
 
@@ -76,12 +86,8 @@ class Member {
   int64_t participations() const;
   // The last round that was worked on.
   int64_t last_round() const;
-  // The ε of everything the home has released or will by this plan, before the budget's observer.
-  double promised_epsilon() const;
+  // The ε of everything the home has released, before the budget's observer.
   double spent_epsilon() const;
-  double budget() const { return home_.terms().epsilon; }
-  int64_t client() const { return client_; }
-  int64_t records() const { return setup_.partition().shard(client_).size(); }
 
  private:
   struct Progress;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -92,11 +93,30 @@ struct Client::Parts {
     context.set_deadline(std::chrono::system_clock::now() + limit);
     if (says_its_name) context.AddMetadata(kNameHeader, name);
   }
+  // The call that hang_up ends.
+  class Current {
+   public:
+    Current(Parts& parts, ClientContext& context) : parts_(parts) { set(&context); }
+    ~Current() { set(nullptr); }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    void set(ClientContext* context) {
+      const std::lock_guard lock(parts_.mutex);
+      parts_.current = context;
+    }
+    Parts& parts_;
+  };
+  std::mutex mutex;
+  ClientContext* current = nullptr;
+
   template <typename Duration, typename Request, typename Reply>
   Reply call(Status (v1::Federation::Stub::*method)(ClientContext*, const Request&, Reply*), const Request& request,
              Duration limit) {
     ClientContext context;
     prepare(context, limit);
+    const Current under_way(*this, context);
     Reply reply;
     check((stub.get()->*method)(&context, request, &reply), address);
     return reply;
@@ -112,6 +132,11 @@ Client::Client(const std::string& address, const std::optional<net::Identity>& i
 }
 
 Client::~Client() = default;
+
+void Client::hang_up() {
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->current != nullptr) parts_->current->TryCancel();
+}
 
 std::string Client::plan() {
   v1::PlanRequest request;
@@ -147,6 +172,7 @@ std::string Client::fetch(const std::string& digest, int64_t bytes) {
   content.reserve(static_cast<size_t>(bytes));
   ClientContext context;
   parts_->prepare(context, kTransfer);
+  const Parts::Current under_way(*parts_, context);
   v1::FetchRequest request;
   request.set_digest(digest);
   const auto reader = parts_->stub->Fetch(&context, request);
@@ -176,6 +202,7 @@ DeliveryAnswer Client::deliver(const Parcel& parcel, const std::function<bool()>
     if (reply.verdict() == v1::OfferReply::SEND) {
       ClientContext context;
       parts_->prepare(context, kTransfer);
+      const Parts::Current under_way(*parts_, context);
       v1::OfferReply end;
       const auto writer = parts_->stub->Submit(&context, &end);
       v1::Chunk chunk;

@@ -50,7 +50,7 @@ struct DeliveryAnswer {
   std::string reason;
 };
 
-// Not thread-safe. What the server refuses for good is a UserError with its words; a broken connection is Unreachable.
+// For one thread, but for hang_up. What the server refuses for good is a UserError with its words; a broken connection is Unreachable.
 class Client {
  public:
   // With the home's certificate. Without one (loopback only) the client is who it says it is.
@@ -58,6 +58,9 @@ class Client {
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
+
+  // Ends the call that is under way, from another thread; the caller gets Unreachable.
+  void hang_up();
 
   std::string plan();
   JoinAnswer join(const std::string& plan_hash);

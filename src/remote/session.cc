@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -25,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr auto kShortestPause = std::chrono::milliseconds(100);
+constexpr auto kLook = std::chrono::milliseconds(100);
 constexpr auto kLongestPause = std::chrono::milliseconds(5000);
 
 // Tries again while the server is away, with growing pauses, until patience ends.
@@ -76,13 +78,21 @@ class Session {
         patience_(options.patience, options.stop),
         client_(options.address.empty() ? policy.address : options.address,
                 options.insecure ? std::nullopt : std::optional(net::read_identity(options.home)), policy.name),
-        plan_(patience_([&] { return client_.plan(); })) {}
+        plan_(patience_([&] { return client_.plan(); })),
+        watch_([this](const std::stop_token& ended) {
+          while (!ended.stop_requested()) {
+            if (options_.stop()) client_.hang_up();
+            std::this_thread::sleep_for(kLook);
+          }
+        }) {}
 
   SessionResult run() {
     const auto data = load_records(policy_, plan_);
     privacy::Home home(options_.home, member::home_records(policy_, *data));
     // Before the server hears of us: what is not allowed here is not even asked for.
-    member::require_allowed(policy_, plan_, data->dataset.train.size());
+    const int64_t records = federation::Setup::at_home(plan_.setup(), 0, data).partition().shard(0).size();
+    member::require_allowed(policy_, plan_, records);
+    if (options_.agree && !options_.agree(plan_, member::prospect(home, policy_, plan_, records))) return {};
     const JoinAnswer joined = patience_([&] { return client_.join(plan_.hash()); });
     if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients)
       fail_user("the server gives us no place");
@@ -91,7 +101,6 @@ class Session {
     member.check_seen(joined.seen_round, joined.seen_digest);
     SessionResult result;
     result.folder = options_.home / "federations" / plan_.hash().substr(0, 16);
-    if (options_.agree && !options_.agree(plan_, member)) return result;
     make_folder(result.folder);
     write_file_atomically(result.folder / "plan.json", plan_.text() + "\n");
     follow(member, result);
@@ -195,6 +204,7 @@ class Session {
   Patience patience_;
   Client client_;
   federation::FederationPlan plan_;
+  std::jthread watch_;  // ends a call that waits for work when the owner wants to stop
 };
 
 }  // namespace

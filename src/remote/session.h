@@ -30,8 +30,8 @@ struct SessionOptions {
   bool evaluates = true;  // after every round, at home
   double patience = 600;  // seconds without the server, until it is given up
   std::function<bool()> stop;
-  // Shown the plan before anything is agreed to; false: do not join.
-  std::function<bool(const federation::FederationPlan& plan, const member::Member& member)> agree;
+  // Shown the plan and its cost before the server hears of us and anything is written; false: do not join.
+  std::function<bool(const federation::FederationPlan& plan, const member::Prospect& prospect)> agree;
   std::function<void(const SessionRound&)> round_done;
 };
 

@@ -190,6 +190,10 @@ int64_t Hub::reports(int64_t round) {
 
 Work Hub::work_for(int64_t client) {
   const std::lock_guard lock(mutex_);
+  return work_at_hand(client);
+}
+
+Work Hub::work_at_hand(int64_t client) {
   Work work{.durable_round = number_or_zero(meta("durable_round"))};
   if (over_) {
     work.kind = Work::Kind::kOver;
@@ -206,11 +210,11 @@ Work Hub::work_for(int64_t client) {
 }
 
 int64_t Hub::when_there_is_work(int64_t client, std::function<void()> call) {
-  bool already = work_for(client).kind != Work::Kind::kNothing;
+  bool already = false;
   int64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
-    already = already || ending_;
+    already = ending_ || work_at_hand(client).kind != Work::Kind::kNothing;
     ticket = next_ticket_++;
     if (!already) waiters_[ticket] = {client, call};
   }

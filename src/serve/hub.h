@@ -154,6 +154,8 @@ class Hub {
 
  private:
   struct Incoming;
+  // These expect the mutex to be held.
+  Work work_at_hand(int64_t client);
   std::string meta(const std::string& key);
   void set_meta(const std::string& key, const std::string& value);
   void load();
