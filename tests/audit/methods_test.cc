@@ -71,7 +71,7 @@ TEST(Methods, SecretBatchesAndWholeUpdatesAreAuditedToAThirdOfTheirBudget) {
     EXPECT_EQ(outcome.ground(), secret ? Ground::kFamily : Ground::kCurve) << row.method << ", " << row.note;
     ++rows;
   }
-  EXPECT_EQ(rows, 8);
+  EXPECT_EQ(rows, 9);
 }
 
 std::string method(const std::string& name) {
