@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr int64_t kSelf = 0;
 constexpr size_t kShortHash = 16;
 constexpr double kTolerance = 1e-9;  // as a ledger compares ε with a budget
-constexpr int64_t kDay = 24 * 60 * 60;
+constexpr int64_t kDay = 86'400;     // seconds
 
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
