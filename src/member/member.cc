@@ -86,13 +86,13 @@ Prospect prospect(privacy::Home& home, const Policy& policy, const federation::F
   return ahead;
 }
 
-privacy::HomeRecords home_records(const Policy& policy, const models::TaskData& data) {
+privacy::HomeRecords home_records(const data::DataOptions& source, const models::TaskData& data) {
   std::vector<std::string> contents;
-  for (const data::Part& part : data::origin_of(policy.data)) contents.push_back(part.content);
+  for (const data::Part& part : data::origin_of(source)) contents.push_back(part.content);
   std::sort(contents.begin(), contents.end());
   return {.name = data.dataset.name,
           .content = sha256(json(contents).dump()),
-          .dealt = sha256(json(policy.data.domains).dump()),
+          .dealt = sha256(json(source.domains).dump()),
           .clients = 1};
 }
 

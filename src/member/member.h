@@ -57,8 +57,8 @@ struct Prospect {
 };
 Prospect prospect(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t records);
 
-// The records of a home, as its ledger knows them.
-privacy::HomeRecords home_records(const Policy& policy, const models::TaskData& data);
+// The records of a home, as its ledger knows them. `source` is where they came from.
+privacy::HomeRecords home_records(const data::DataOptions& source, const models::TaskData& data);
 
 class Member {
  public:

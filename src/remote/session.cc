@@ -88,7 +88,9 @@ class Session {
 
   SessionResult run() {
     const auto data = load_records(policy_, plan_);
-    privacy::Home home(options_.home, member::home_records(policy_, *data));
+    data::DataOptions source = policy_.data;
+    source.schema = plan_.setup().spec().data.schema;
+    privacy::Home home(options_.home, member::home_records(source, *data));
     // Before the server hears of us: what is not allowed here is not even asked for.
     const int64_t records = federation::Setup::at_home(plan_.setup(), 0, data).partition().shard(0).size();
     member::require_allowed(policy_, plan_, records);

@@ -338,6 +338,23 @@ TEST_F(HubTest, UploadsGoOnWhereTheyStopped) {
   EXPECT_EQ(hub->join("a", "1").seen_digest, offer.digest);
 }
 
+TEST_F(HubTest, WhatCameInWholeBeforeTheEndIsTaken) {
+  const auto outcome = home_.member().work(first());
+  const std::string bytes = read_file(outcome.upload->file);
+  const Offer offer{1, outcome.upload->key, outcome.upload->digest, outcome.upload->bytes, outcome.upload->releases};
+  for (const bool damaged : {true, false}) {
+    const auto hub = this->hub();
+    hub->join("a", "1");
+    open(*hub);
+    const fs::path part =
+        folder_.path() / "server" / "spool" / "000001" / fmt::format("0-{}.part", offer.digest.substr(0, 16));
+    write_file_atomically(part, damaged ? std::string(bytes.size(), 'x') : bytes);
+    const Answer answer = hub->offer(0, offer);
+    EXPECT_EQ(answer.verdict, damaged ? Verdict::kSend : Verdict::kStored);
+    EXPECT_EQ(answer.offset, 0);
+  }
+}
+
 TEST_F(HubTest, WhatIsWrongIsRefused) {
   const auto hub = this->hub();
   hub->join("a", "1");
