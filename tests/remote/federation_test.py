@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Federations of processes on the loopback interface that are killed at every durable step.
 
-    federation_test.py SOTTO [--random N] [--tls]
+    federation_test.py SOTTO [--random N]
 
 Each federation has replayed noise and the same reporters, so that it must end with the model and the ledgers of an
 undisturbed one, to the last bit, whoever was killed and when; and nobody may ever offer two different uploads for one round.
@@ -119,7 +119,8 @@ class Federation:
         running, killed, end = {}, 0, time.monotonic() + limit
         first = {name: (kill_at if name == victim else None) for name in who}
         waiting = list(who)
-        next_kill = time.monotonic() + random_kills.uniform(0.2, 1.5) if random_kills else None
+        kills_left = 4 if random_kills else 0  # so that it ends, however slow the machine
+        next_kill = time.monotonic() + (random_kills.uniform(0.3, 3) if random_kills else 0)
         done = set()
         try:
             while len(done) < len(who):
@@ -140,9 +141,10 @@ class Federation:
                         running[name] = self.start(name)
                     else:
                         raise AssertionError(f"{name} ended with {code}")
-                if next_kill and time.monotonic() > next_kill and running:
+                if kills_left > 0 and time.monotonic() > next_kill and running:
                     random_kills.choice(list(running.values())).send_signal(signal.SIGKILL)
-                    next_kill = time.monotonic() + random_kills.uniform(0.2, 1.5)
+                    kills_left -= 1
+                    next_kill = time.monotonic() + random_kills.uniform(0.3, 3)
                 time.sleep(0.02)
         finally:
             for process in running.values():
