@@ -69,7 +69,7 @@ std::vector<Finding> check_server(const CheckOptions& options) {
   std::optional<federation::FederationPlan> plan;
   all.push_back(remote::finding("config", [&] {
     plan.emplace(load_plan({.config = options.what.string(), .overrides = {}}));
-    return fmt::format("plan {}", plan->hash().substr(0, 16));
+    return fmt::format("plan {}", plan->short_hash());
   }));
   if (!options.insecure) {
     all.push_back(remote::finding("certificate", [&] {

@@ -41,7 +41,7 @@ std::string describe_plan(const federation::FederationPlan& plan, int64_t client
       "plan        {}\nmethod      {} ({}), {} rounds, at most {} of them with you\nclients     {}, {} a round; at "
       "least {} "
       "report\n",
-      plan.hash().substr(0, 16), spec.method, settings::word(spec.variant), spec.rounds, facts.most_participations,
+      plan.short_hash(), spec.method, settings::word(spec.variant), spec.rounds, facts.most_participations,
       spec.data.clients, methods::expected_cohort(spec), plan.terms().quorum);
   if (spec.privacy) {
     text += fmt::format("promise     ε = {:.4g}, δ = {:.4g}, {} of a {}\n            {}\n",

@@ -91,7 +91,7 @@ void serve(const ServeOptions& options) {
   std::optional<serve::Metrics> metrics;
   if (!options.metrics.empty()) metrics.emplace(server.hub(), plan, options.metrics);
   remote::Service network(server.hub(), plan, service);
-  info("plan {}: {}, {} rounds, {} places; listening on port {}{}", plan.hash().substr(0, 16), spec.method, spec.rounds,
+  info("plan {}: {}, {} rounds, {} places; listening on port {}{}", plan.short_hash(), spec.method, spec.rounds,
        spec.data.clients, network.port(), options.insecure ? ", in the clear" : "");
   log_event("listening", {{"plan", plan.hash()},
                           {"method", spec.method},

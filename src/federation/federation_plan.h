@@ -42,6 +42,8 @@ class FederationPlan {
   const std::string& text() const { return text_; }
   // SHA-256 of the text.
   const std::string& hash() const { return hash_; }
+  // As much of it as names it among people and files.
+  std::string short_hash() const { return hash_.substr(0, 16); }
 
  private:
   void finish(const config::RunSpec& spec, methods::PublicFacts facts);

@@ -24,16 +24,11 @@ using nlohmann::json;
 
 // In its home's ledger everybody is the first and only client, whatever number a federation gives it.
 constexpr int64_t kSelf = 0;
-constexpr size_t kShortHash = 16;
 constexpr double kTolerance = 1e-9;  // as a ledger compares ε with a budget
 constexpr int64_t kDay = 86'400;     // seconds
 
 int64_t now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string short_hash(const federation::FederationPlan& plan) {
-  return plan.hash().substr(0, kShortHash);
 }
 
 std::string note_of(const federation::FederationPlan& plan) {
@@ -65,7 +60,7 @@ double spent_at(const privacy::Home& home) {
 
 double promised_at(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
                    int64_t records) {
-  return home.ledger().epsilon_with(short_hash(plan), kSelf, promised(policy, plan, client, records));
+  return home.ledger().epsilon_with(plan.short_hash(), kSelf, promised(policy, plan, client, records));
 }
 
 bool draws_cohorts(const config::RunSpec& spec) {
@@ -102,6 +97,7 @@ struct Member::Progress {
   int64_t participations = 0;
   int64_t round = 0;        // the last one that was worked on
   int64_t state_round = 0;  // of the personal state; 0: there is none
+  bool skipped = false;     // it was done without an upload, and everybody may know
   json outbox = nullptr;    // what is sealed and not settled
 };
 
@@ -153,7 +149,7 @@ void Member::join() {
   // Whom a trusted server draws is its secret, so that every round counts, at once.
   if (draws_cohorts(setup_.spec())) {
     privacy::Ledger ledger;
-    ledger.charge_as(home_, short_hash(plan_), kSelf);
+    ledger.charge_as(home_, plan_.short_hash(), kSelf);
     for (int64_t round = 1; round <= setup_.spec().rounds; ++round) charge_the_server(round, ledger);
   }
   Progress progress;
@@ -166,8 +162,8 @@ void Member::join() {
 Member::Progress Member::read_progress() const {
   const json value = json::parse(home_.ledger().note(note_of(plan_)), nullptr, false);
   if (!value.is_object()) fail_user("the ledger of {} is damaged", home_.folder().string());
-  return {value.at("client"), value.at("participations"), value.at("round"), value.at("state_round"),
-          value.at("outbox")};
+  return {value.at("client"),      value.at("participations"), value.at("round"),
+          value.at("state_round"), value.at("skipped"),        value.at("outbox")};
 }
 
 void Member::write_progress(const Progress& p) {
@@ -175,6 +171,7 @@ void Member::write_progress(const Progress& p) {
                                                {"participations", p.participations},
                                                {"round", p.round},
                                                {"state_round", p.state_round},
+                                               {"skipped", p.skipped},
                                                {"outbox", p.outbox}}
                                               .dump());
 }
@@ -224,7 +221,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   Progress progress = read_progress();
   if (round == progress.round) {
     if (auto kept = sealed(progress)) return {.upload = std::move(kept), .skips = false, .why = ""};
-    return {.upload = std::nullopt, .skips = false, .why = "this round was worked on already"};
+    return {.upload = std::nullopt, .skips = progress.skipped, .why = "this round was worked on already"};
   }
   if (round < progress.round) {
     throw NotAllowed(
@@ -241,7 +238,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
                  setup_.spec().as_printed() ? privacy::HeldTo::kClaimed : privacy::HeldTo::kProven);
   }
   if (policy_.unproven) ledger.permit_clear();
-  ledger.charge_as(home_, short_hash(plan_), kSelf);
+  ledger.charge_as(home_, plan_.short_hash(), kSelf);
   federation::Reply reply;
   std::string releases;
   try {
@@ -252,7 +249,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
     releases = rows.dump();
     if (reply.upload && reply.upload->trusted() != nullptr && !draws_cohorts(setup_.spec())) {
       privacy::Ledger of_the_server;
-      of_the_server.charge_as(home_, short_hash(plan_), kSelf);
+      of_the_server.charge_as(home_, plan_.short_hash(), kSelf);
       charge_the_server(round, of_the_server);
     }
   } catch (const privacy::BudgetSpent& refusal) {
@@ -269,6 +266,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
     return {.upload = std::nullopt, .skips = true, .why = reply.abstained};
   }
   progress.round = round;
+  progress.skipped = !reply.upload && reply.failure.empty();
   ++progress.participations;
   if (reply.upload) return seal(round, std::move(progress), *reply.upload, releases);
 
@@ -280,7 +278,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   write_progress(progress);
   home_.commit();
   state_->commit(round);
-  return {.upload = std::nullopt, .skips = reply.failure.empty(), .why = reply.failure};
+  return {.upload = std::nullopt, .skips = progress.skipped, .why = reply.failure};
 }
 
 Outcome Member::seal(int64_t round, Progress progress, const privacy::Upload& upload, const std::string& releases) {
@@ -345,7 +343,7 @@ void Member::settle(int64_t durable_round) {
   fs::remove(outbox_file(round));
   for (const auto& entry : fs::directory_iterator(home_.folder() / "states")) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(short_hash(plan_)) && entry.path() != state_file(progress.state_round))
+    if (name.starts_with(plan_.short_hash()) && entry.path() != state_file(progress.state_round))
       fs::remove(entry.path());
   }
 }
@@ -357,11 +355,11 @@ federation::ClientScore Member::evaluate(const methods::Broadcast& broadcast) {
 }
 
 fs::path Member::outbox_file(int64_t round) const {
-  return home_.folder() / "outbox" / fmt::format("{}-{:06}.safetensors", short_hash(plan_), round);
+  return home_.folder() / "outbox" / fmt::format("{}-{:06}.safetensors", plan_.short_hash(), round);
 }
 
 fs::path Member::state_file(int64_t round) const {
-  return home_.folder() / "states" / fmt::format("{}-{:06}.safetensors", short_hash(plan_), round);
+  return home_.folder() / "states" / fmt::format("{}-{:06}.safetensors", plan_.short_hash(), round);
 }
 
 }  // namespace sotto::member

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLongestText = 1 << 16;
+constexpr int64_t kMostSteps = 1 << 30;  // of one release
 
 class Reader {
  public:
@@ -83,25 +84,31 @@ json to_json(const Event& e) {
 Event event_from(const json& value) {
   if (!value.is_object()) fail_user("a release is not described as a ledger's row is");
   const Reader read(value);
-  return {.round = read.integer("round"),
-          .client = read.integer("client"),
-          .observer = settings::word(read.choice<Observer>("observer")),
-          .what = read.text("what"),
-          .mechanism = read.text("mechanism"),
-          .why_unproven = read.text("why_unproven"),
-          .noise_scale = read.number("noise_scale"),
-          .sensitivity = read.number("sensitivity"),
-          .sampling_rate = read.number("sampling_rate"),
-          .batches = read.integer("batches"),
-          .steps = read.integer("steps"),
-          .slack = read.number("slack"),
-          .claim = {.by = read.text("claimed_by"),
-                    .multiplier = read.number("claimed_multiplier"),
-                    .steps = read.integer("claimed_steps"),
-                    .epsilon = read.number("claimed_epsilon")},
-          .neighbours = {read.choice<Adjacency>("adjacency"), read.choice<Unit>("unit")},
-          .generator = read.text("generator"),
-          .parameters = read.text("parameters")};
+  Event event{.round = read.integer("round"),
+              .client = read.integer("client"),
+              .observer = settings::word(read.choice<Observer>("observer")),
+              .what = read.text("what"),
+              .mechanism = read.text("mechanism"),
+              .why_unproven = read.text("why_unproven"),
+              .noise_scale = read.number("noise_scale"),
+              .sensitivity = read.number("sensitivity"),
+              .sampling_rate = read.number("sampling_rate"),
+              .batches = read.integer("batches"),
+              .steps = read.integer("steps"),
+              .slack = read.number("slack"),
+              .claim = {.by = read.text("claimed_by"),
+                        .multiplier = read.number("claimed_multiplier"),
+                        .steps = read.integer("claimed_steps"),
+                        .epsilon = read.number("claimed_epsilon")},
+              .neighbours = {read.choice<Adjacency>("adjacency"), read.choice<Unit>("unit")},
+              .generator = read.text("generator"),
+              .parameters = read.text("parameters")};
+  const bool possible = event.noise_scale >= 0 && event.sensitivity >= 0 && event.sampling_rate > 0 &&
+                        event.sampling_rate <= 1 && event.slack >= 0 && event.slack <= 1 && event.steps >= 1 &&
+                        event.steps <= kMostSteps && event.batches >= 1 && event.batches <= kMostSteps &&
+                        event.claim.steps >= 0 && event.claim.steps <= kMostSteps && event.claim.multiplier >= 0;
+  if (!possible) fail_user("the release of '{}' has numbers that no mechanism has", event.what);
+  return event;
 }
 
 }  // namespace sotto::privacy

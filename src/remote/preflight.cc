@@ -19,8 +19,7 @@
 namespace sotto::remote {
 namespace {
 
-constexpr int64_t kSelf = 0;  // in its home's ledger everybody is the only client
-constexpr size_t kShortHash = 16;
+constexpr int64_t kSelf = 0;    // in its home's ledger everybody is the only client
 constexpr int64_t kCopies = 4;  // broadcast, upload, personal state before and after
 constexpr double kTolerance = 1e-9;
 constexpr int64_t kSecondsPerDay = 86400;
@@ -47,7 +46,7 @@ std::string budget_text(const fs::path& folder, const member::Policy& policy, co
   double epsilon = planned.empty() ? 0.0 : planned.proven(policy.budget.delta);
   if (fs::exists(folder / "ledger.sqlite") || fs::exists(folder / "ledger.mark")) {
     privacy::Home home(folder);
-    epsilon = home.ledger().epsilon_with(plan.hash().substr(0, kShortHash), kSelf, planned);
+    epsilon = home.ledger().epsilon_with(plan.short_hash(), kSelf, planned);
   }
   if (epsilon > policy.budget.epsilon * (1 + kTolerance)) {
     fail_user(
@@ -145,7 +144,7 @@ std::vector<Finding> check_home(const PreflightOptions& options) {
     const std::string address = options.address.empty() ? policy->address : options.address;
     if (address.empty()) fail_user("the policy has no server.address; write it there, or give --server");
     plan.emplace(Client(address, identity, policy->name).plan());
-    return fmt::format("{} has the plan {}", address, plan->hash().substr(0, kShortHash));
+    return fmt::format("{} has the plan {}", address, plan->short_hash());
   });
   if (!plan) return all;
 

@@ -102,7 +102,7 @@ class Session {
                           federation::Setup::at_home(plan_.setup(), joined.client, data));
     member.check_seen(joined.seen_round, joined.seen_digest);
     SessionResult result;
-    result.folder = options_.home / "federations" / plan_.hash().substr(0, 16);
+    result.folder = options_.home / "federations" / plan_.short_hash();
     make_folder(result.folder);
     write_file_atomically(result.folder / "plan.json", plan_.text() + "\n");
     follow(member, result);

@@ -96,7 +96,6 @@ Hub::Hub(fs::path folder, const federation::FederationPlan& plan)
     fail_user("{} belongs to another plan; put its config back, or serve from another folder", folder_.string());
   }
   if (known.empty()) set_meta("plan", plan_.hash());
-  load();
 }
 
 Hub::~Hub() = default;
@@ -112,17 +111,6 @@ void Hub::set_meta(const std::string& key, const std::string& value) {
       .bind(1, key)
       .bind(2, value)
       .next();
-}
-
-// A round that was open when the process ended is open still.
-void Hub::load() {
-  io::Statement query(database_, "SELECT round, cohort, reporters FROM rounds ORDER BY round DESC LIMIT 1");
-  if (!query.next()) return;
-  const int64_t round = query.integer(0);
-  if (round <= durable_round()) return;
-  const auto cohort = json::parse(query.text(1)).get<std::vector<int64_t>>();
-  cohort_ = {cohort.begin(), cohort.end()};
-  frozen_ = !query.text(2).empty();
 }
 
 Joined Hub::join(const std::string& name, const std::string& fingerprint) {

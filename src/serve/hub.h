@@ -15,7 +15,6 @@
 #include "io/database.h"
 #include "methods/method.h"
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -158,7 +157,6 @@ class Hub {
   Work work_at_hand(int64_t client);
   std::string meta(const std::string& key);
   void set_meta(const std::string& key, const std::string& value);
-  void load();
   void wake();
   void forget_lost_uploads();
   bool reported(int64_t round, int64_t client);
@@ -181,7 +179,6 @@ class Hub {
   std::string broadcast_digest_;
   int64_t broadcast_bytes_ = 0;
   std::filesystem::path broadcast_file_;
-  std::chrono::steady_clock::time_point deadline_;
   std::map<int64_t, std::shared_ptr<Incoming>> incoming_;  // by client
   struct Waiter {
     int64_t client = 0;

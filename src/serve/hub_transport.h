@@ -6,6 +6,7 @@
 #include "serve/hub.h"
 
 #include <functional>
+#include <memory>
 
 namespace sotto::serve {
 
@@ -22,11 +23,9 @@ class HubTransport : public federation::Transport {
                 const std::function<void(federation::ClientScore&&)>&) override {}
 
  private:
-  void inspect_with(const methods::Broadcast& broadcast);
-  void note_releases(int64_t round, int64_t client, const std::string& releases);
-
   Hub& hub_;
   const federation::FederationPlan& plan_;
+  const std::shared_ptr<const methods::ReleasePlan> releases_;  // of any client: all make the same kinds
   privacy::Ledger& ledger_;
   std::function<bool()> stop_;
 };

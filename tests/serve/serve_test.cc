@@ -169,6 +169,17 @@ TEST_F(AtHome, ARetrySendsTheSameBytesAndSpendsNothing) {
   EXPECT_EQ(home_.home().ledger().rows(), 1);
 }
 
+TEST_F(AtHome, ASkippedRoundIsSkippedAgain) {
+  const federation::Setup alone = federation::small_setup(
+      fmt::format("rounds = 3\n[data]\nclients = {}\n[method]\nname = \"local-only\"\n", kClients));
+  const federation::FederationPlan plan = plan_of(alone);
+  HomeOf home(folder_.path() / "alone", alone, plan, 0);
+  const methods::Broadcast start = alone.method().make_server(alone.public_context())->open();
+  EXPECT_TRUE(home.member().work(start).skips);
+  home.open();
+  EXPECT_TRUE(home.member().work(start).skips) << "the server may not have heard of it";
+}
+
 TEST_F(AtHome, SettledUploadsAreGone) {
   const member::Outcome outcome = home_.member().work(first());
   home_.member().settle(0);
@@ -380,6 +391,43 @@ TEST_F(HubTest, WhatIsWrongIsRefused) {
   EXPECT_EQ(answer.verdict, Verdict::kRefused);
   EXPECT_THAT(answer.reason, HasSubstr("not those"));
   EXPECT_EQ(hand_in(*hub, 0, *outcome.upload).verdict, Verdict::kStored) << "and the right one is taken";
+}
+
+TEST(HostileMember, CannotMakeUpRows) {
+  const federation::Setup setup = federation::small_setup(config("ldp-fedavg"));
+  const federation::FederationPlan plan = plan_of(setup, "quorum = 1\ndeadline = 0.2\n");
+  const TempFolder folder;
+  HomeOf home(folder / "home", setup, plan, 0);
+  Server server(folder / "server", plan, [] { return false; });
+  server.hub().join("a", "1");
+  std::thread rounds([&] { EXPECT_TRUE(server.next_round()); });
+  while (server.hub().work_for(0).kind != Work::Kind::kRound) std::this_thread::yield();
+  const member::SealedUpload good = *home.member().work(read_broadcast(server.hub(), server.hub().work_for(0))).upload;
+  const auto row = nlohmann::json::parse(good.releases)[0];
+  const auto refused = [&](const std::function<void(nlohmann::json & rows)>& change, const std::string& why) {
+    member::SealedUpload bad = good;
+    nlohmann::json rows = {row};
+    change(rows);
+    bad.releases = rows.dump();
+    const Answer answer = hand_in(server.hub(), 0, bad);
+    EXPECT_EQ(answer.verdict, Verdict::kRefused);
+    EXPECT_THAT(answer.reason, HasSubstr(why));
+  };
+  refused([](auto& rows) { rows.clear(); }, "which releases");
+  refused([](auto& rows) { rows[0] = 1; }, "described");
+  refused([](auto& rows) { rows[0]["what"] = "everything"; }, "not a release of the plan");
+  refused([](auto& rows) { rows[0]["client"] = 1; }, "another round or client");
+  refused([](auto& rows) { rows[0]["steps"] = int64_t{1} << 60; }, "no mechanism");
+  refused([](auto& rows) { rows[0]["sampling_rate"] = -1; }, "no mechanism");
+  refused(
+      [&](auto& rows) {
+        rows.push_back(row);
+        rows[1]["noise_scale"] = 1e9;
+      },
+      "twice");
+  EXPECT_EQ(hand_in(server.hub(), 0, good).verdict, Verdict::kStored);
+  rounds.join();
+  EXPECT_EQ(server.ledger().rows(), 1);
 }
 
 TEST_F(HubTest, TheDeadlineFreezesWhoIsThere) {
