@@ -10,6 +10,8 @@
 #include "privacy/guarantee.h"
 #include "privacy/wire.h"
 
+#include <ATen/ATen.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +63,21 @@ double spent_at(const privacy::Home& home) {
 double promised_at(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
                    int64_t records) {
   return home.ledger().epsilon_with(plan.short_hash(), kSelf, promised(policy, plan, client, records));
+}
+
+// It comes from a server that is trusted with nothing. How many rows a tensor has may change from round to round.
+void require_broadcast_like(const NamedTensors& expected, const NamedTensors& values) {
+  for (const NamedTensor& tensor : expected) {
+    const at::Tensor value = find_tensor(values, tensor.name);
+    if (!value.defined() || value.scalar_type() != tensor.value.scalar_type() || value.dim() != tensor.value.dim()) {
+      throw NotAllowed(fmt::format("the server's broadcast has no '{}', or one of another kind", tensor.name));
+    }
+  }
+  for (const NamedTensor& tensor : values) {
+    if (tensor.value.is_floating_point() && !at::isfinite(tensor.value).all().item<bool>()) {
+      throw NotAllowed(fmt::format("'{}' in the server's broadcast is not finite", tensor.name));
+    }
+  }
 }
 
 bool draws_cohorts(const config::RunSpec& spec) {
@@ -122,7 +139,12 @@ class Member::OwnState : public federation::StateStore {
 
 Member::Member(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
                const federation::Setup& setup)
-    : home_(home), policy_(policy), plan_(plan), client_(client), setup_(setup) {
+    : home_(home),
+      policy_(policy),
+      plan_(plan),
+      client_(client),
+      setup_(setup),
+      first_broadcast_(setup_.method().make_server(setup_.public_context())->open().values) {
   require_allowed(policy_, plan_, setup_.partition().shard(client_).size());
   if (policy_.unproven) home_.permit_unproven();
   if (home_.ledger().note(note_of(plan_)).empty()) {
@@ -230,6 +252,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   if (progress.participations >= setup_.participations_of(client_)) {
     return {.upload = std::nullopt, .skips = true, .why = "the plan's number of participations is reached"};
   }
+  require_broadcast_like(first_broadcast_, broadcast.values);
   if (const auto why = braked()) return {.upload = std::nullopt, .skips = true, .why = *why};
 
   privacy::Ledger ledger;

@@ -70,7 +70,7 @@ class Member {
   ~Member();
 
   // What was sealed for the round that follows the broadcast; made first, if it is not there yet. A round before one
-  // that was worked on, and one participation too many, are NotAllowed.
+  // that was worked on, and a broadcast that is none of this method's, are NotAllowed.
   Outcome work(const methods::Broadcast& broadcast);
 
   // The server says that it has this upload of ours. A UserError if we never sealed it: this home is an old copy, which
@@ -108,6 +108,7 @@ class Member {
   const federation::FederationPlan& plan_;
   const int64_t client_;
   const federation::Setup setup_;
+  const NamedTensors first_broadcast_;  // what those of this method look like
   std::unique_ptr<methods::ClientMethod> method_;
   std::unique_ptr<OwnState> state_;
 };

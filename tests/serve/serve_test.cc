@@ -195,6 +195,22 @@ TEST_F(AtHome, ARoundThatIsOverIsNotWorkedOnAgain) {
   EXPECT_THROW(home_.member().work(first()), member::NotAllowed);
 }
 
+TEST_F(AtHome, AHostileBroadcastIsRefused) {
+  const auto refused = [&](const std::function<void(NamedTensors&)>& change) {
+    methods::Broadcast bad = first();
+    bad.values = clone(bad.values);
+    change(bad.values);
+    EXPECT_THROW(home_.member().work(bad), member::NotAllowed);
+  };
+  refused([](NamedTensors& values) { values.clear(); });
+  refused([](NamedTensors& values) { values[0].name = "other"; });
+  refused([](NamedTensors& values) { values[0].value = values[0].value.to(at::kDouble); });
+  refused([](NamedTensors& values) { values[0].value = values[0].value.flatten(); });
+  refused([](NamedTensors& values) { values[0].value.fill_(std::numeric_limits<float>::quiet_NaN()); });
+  EXPECT_EQ(home_.home().ledger().rows(), 0);
+  EXPECT_TRUE(home_.member().work(first()).upload);
+}
+
 TEST_F(AtHome, ADamagedSealIsRefused) {
   const member::Outcome outcome = home_.member().work(first());
   write_file_atomically(outcome.upload->file, "something else");
