@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=0
 
-mapfile -t sources < <(git ls-files --cached --others --exclude-standard 'src/*.cc' 'src/*.h' 'tests/*.cc' 'tests/*.h' 'bench/*.cc' 'examples/*.cc' 'src/*.inc')
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard 'src/*.cc' 'src/*.h' 'tests/*.cc' 'tests/*.h' 'bench/*.cc' 'examples/*.cc' 'examples/*.h' 'include/*.h' 'src/*.inc')
 if ! clang-format --dry-run --Werror "${sources[@]}" 2>/tmp/sotto-format.$$; then
   grep -o '^[^:]*' /tmp/sotto-format.$$ | sort -u | sed 's/^/not formatted (clang-format -i): /' >&2
   failed=1

@@ -20,8 +20,8 @@ from pathlib import Path
 
 RECORD = '[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = "{adjacency}"\n'
 CLIENT = 'unit = "client"\nobserver = "clients"\n'
-DPSGD = ["ldp-fedavg", "pac-dp", "fixed", "cgm-median-style", "aqc-style", "rpdp-fl-style", "ladp-fl", "full-dp",
-         "time-varying-dp-style", "sensitive-dp-style", "dpa-ldp-style", "adap-ldp-style"]
+DPSGD = ["ldp-fedavg", "pac-dp", "fixed", "cgm-median", "aqc", "rpdp-fl", "ladp-fl", "full-dp",
+         "time-varying-dp", "sensitive-dp-style", "dpa-ldp", "adap-ldp"]
 PROTOTYPES = ["fedproto", "fedpcl", "fpl", "fedplvm", "fedtgp", "mpft"]
 PROMPTS = ["dp-fpl", "promptfl", "fedotp", "fedpgp"]
 NEEDED = {"pac-dp": ['curve="paper-mnist"'], **{name: ['encoder="tiny"'] for name in PROMPTS}}

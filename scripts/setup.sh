@@ -9,8 +9,14 @@ packages=(
   libtorch-dev libopenblas-openmp-dev libcli11-dev libtomlplusplus-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
   libsqlite3-dev libssl-dev zlib1g-dev libpng-dev libturbojpeg0-dev libarchive-dev libcairo2-dev libfreetype-dev libutf8proc-dev libcsv-dev
   libboost-math-dev libfftw3-dev libprotobuf-dev protobuf-compiler libgrpc++-dev protobuf-compiler-grpc prometheus-cpp-dev libcpp-httplib-dev
+  # the Python package
+  python3-dev pybind11-dev python3-numpy
+  # one federation over several machines; sotto builds and runs without it
+  libopenmpi-dev openmpi-bin
   # tests, benchmarks, lint
   libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy clang chromium
+  # packages, and a fresh Debian to try them in
+  dpkg-dev debootstrap
   # the documentation as a site
   mkdocs mkdocs-material
   # data that every machine can have

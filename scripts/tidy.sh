@@ -11,11 +11,12 @@ shift || true
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sotto-tidy
 mkdir -p "$cache"
 
-flags=(-std=c++20 -Isrc -isystem /usr/include/torch/csrc/api/include -D_GLIBCXX_USE_CXX11_ABI=1 -DFMT_SHARED -DSPDLOG_COMPILED_LIB
+flags=(-std=c++20 -Isrc -Iinclude -isystem /usr/include/torch/csrc/api/include -D_GLIBCXX_USE_CXX11_ABI=1 -DFMT_SHARED -DSPDLOG_COMPILED_LIB
        -DSPDLOG_FMT_EXTERNAL -DSPDLOG_SHARED_LIB "-DSOTTO_VERSION=\"\"" "-DSOTTO_LIBEXEC=\"\"" -w)
 for package in cairo libturbojpeg libutf8proc freetype2; do
   read -ra more < <(pkg-config --cflags "$package") && flags+=("${more[@]}")
 done
+for folder in $(command -v mpicc >/dev/null && mpicc --showme:incdirs); do flags+=(-isystem "$folder"); done
 # What the build generates, so that files which include it can be checked before there is a build.
 mkdir -p "$cache/generated"
 protoc --proto_path=src --cpp_out="$cache/generated" src/artifacts/events.proto

@@ -6,7 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 namespace sotto::artifacts {
 namespace {
@@ -42,6 +45,18 @@ std::string checksum_of(const io::SafeTensors& content) {
   return sha256(parts.dump());
 }
 
+int64_t number_in(const io::SafeTensors& content, const char* key, const fs::path& file) {
+  const auto found = content.metadata.find(key);
+  const std::string text = found == content.metadata.end() ? "" : found->second;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    fail_user("{} is damaged: its '{}' is no number; remove it and resume, and its run begins again", file.string(),
+              key);
+  }
+  return value;
+}
+
 fs::path newest_in(const fs::path& folder) {
   fs::path newest;
   if (!fs::exists(folder)) return newest;
@@ -60,7 +75,8 @@ CheckpointFile::CheckpointFile(fs::path file) : path_(std::move(file)), content_
     fail_user("{} is damaged: it does not fit its checksum; remove it and resume, and its run begins again",
               path_.string());
   }
-  ledger_ = {path_, std::stoll(metadata.at("ledger_rows")), metadata.at("ledger_head")};
+  const auto head = metadata.find("ledger_head");
+  ledger_ = {path_, number_in(content_, "ledger_rows", path_), head == metadata.end() ? "" : head->second};
 }
 
 federation::Checkpoint CheckpointFile::checkpoint(const std::string& config_hash) const {
@@ -69,10 +85,19 @@ federation::Checkpoint CheckpointFile::checkpoint(const std::string& config_hash
     fail_user("{} belongs to a different config; use another --out", path_.string());
   }
   federation::Checkpoint checkpoint;
-  checkpoint.round = std::stoll(metadata.at("round"));
+  checkpoint.round = number_in(content_, "round", path_);
   checkpoint.broadcast = {checkpoint.round, take_prefixed(content_.tensors, kBroadcastPrefix)};
   checkpoint.server_state = take_prefixed(content_.tensors, kServerPrefix);
   return checkpoint;
+}
+
+federation::Checkpoint CheckpointFile::checkpoint(const config::RunSpec& spec) const {
+  const auto hash = content_.metadata.find("config_hash");
+  if (hash != content_.metadata.end() && content_.metadata.contains("round")) {
+    const config::RunSpec shorter = spec.with_rounds(number_in(content_, "round", path_));
+    if (shorter.rounds < spec.rounds && hash->second == shorter.hash()) return checkpoint(shorter.hash());
+  }
+  return checkpoint(spec.hash());
 }
 
 std::optional<CheckpointFile> read_last_checkpoint(const fs::path& run) {

@@ -24,6 +24,9 @@ class CheckpointFile {
   const std::filesystem::path& path() const { return path_; }
   // One that belongs to another config is a UserError.
   federation::Checkpoint checkpoint(const std::string& config_hash) const;
+  // The same. The last checkpoint of a finished run belongs as well to settings with more rounds that are otherwise its
+  // own: nothing before the last round depends on their number.
+  federation::Checkpoint checkpoint(const config::RunSpec& spec) const;
   // Absent if an earlier version of Sotto wrote the file.
   const std::optional<LedgerMark>& ledger() const { return ledger_; }
 

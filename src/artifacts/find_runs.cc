@@ -1,13 +1,10 @@
 #include "artifacts/find_runs.h"
 
+#include "artifacts/run_lock.h"
 #include "base/error.h"
 #include "base/files.h"
 
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
 #include <algorithm>
-#include <fstream>
 
 namespace sotto::artifacts {
 namespace {
@@ -17,19 +14,6 @@ bool is_run(const fs::path& folder) {
   // A config alone may be anything; a run has its checkpoints' folder from the first moment.
   return fs::is_regular_file(fs::symlink_status(folder / "config.toml", error)) &&
          fs::is_directory(fs::symlink_status(folder / "checkpoints", error));
-}
-
-// Asking the kernel's list instead of trying the lock: even a short try could refuse a run that is about to start.
-bool is_locked(const fs::path& file) {
-  struct stat status = {};
-  if (::stat(file.c_str(), &status) != 0) return false;
-  const std::string place =
-      fmt::format(" {:02x}:{:02x}:{} ", major(status.st_dev), minor(status.st_dev), status.st_ino);
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    if (line.find("FLOCK") != std::string::npos && line.find(place) != std::string::npos) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -46,10 +30,14 @@ std::string to_string(RunState state) {
   return "stopped";
 }
 
+bool is_locked(const fs::path& run) {
+  return lock_holder(run).has_value();
+}
+
 RunState state_of(const fs::path& run) {
   std::error_code error;
   if (fs::exists(run / "summary.json", error)) return RunState::kFinished;
-  return is_locked(run / "lock") ? RunState::kRunning : RunState::kStopped;
+  return is_locked(run) ? RunState::kRunning : RunState::kStopped;
 }
 
 std::vector<fs::path> find_runs(const fs::path& root) {

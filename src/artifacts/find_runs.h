@@ -12,7 +12,8 @@ enum class RunState { kRunning, kFinished, kStopped };
 // running, finished, stopped.
 std::string to_string(RunState state);
 
-// Running: some process holds the folder's lock.
+// Whether some process holds the folder's lock, and writes there.
+bool is_locked(const std::filesystem::path& run);
 RunState state_of(const std::filesystem::path& run);
 
 // The run directories in and below `root`, as paths relative to it ("." for root itself), sorted. Symbolic links are

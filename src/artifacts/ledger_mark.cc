@@ -22,11 +22,8 @@ std::vector<LedgerMark> ledger_marks(const fs::path& run) {
   if (const auto checkpoint = read_last_checkpoint(run); checkpoint && checkpoint->ledger()) {
     marks.push_back(*checkpoint->ledger());
   }
-  if (const auto summary = read_summary(run); summary && summary->contains("privacy")) {
-    const nlohmann::json& privacy = (*summary)["privacy"];
-    if (privacy.contains("ledger_head")) {
-      marks.push_back({summary_file(run), privacy["ledger_rows"].get<int64_t>(), privacy["ledger_head"]});
-    }
+  if (const auto summary = read_summary(run); summary && summary->privacy.ledger) {
+    marks.push_back({summary_file(run), summary->privacy.ledger->rows, summary->privacy.ledger->head});
   }
   return marks;
 }

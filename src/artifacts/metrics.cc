@@ -1,14 +1,28 @@
 #include "artifacts/metrics.h"
 
+#include "base/error.h"
 #include "base/json_number.h"
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace sotto::artifacts {
 namespace {
 
 using federation::ClientScore;
 using nlohmann::json;
+
+// As they are called in files.
+constexpr std::pair<const char*, double ClientScore::*> kScores[] = {
+    {"accuracy", &ClientScore::accuracy},
+    {"balanced_accuracy", &ClientScore::balanced_accuracy},
+    {"auroc", &ClientScore::auroc},
+    {"local_accuracy", &ClientScore::local_accuracy},
+    {"neighbour_accuracy", &ClientScore::neighbour_accuracy},
+    {"validation_accuracy", &ClientScore::validation_accuracy},
+    {"global_test_accuracy", &ClientScore::global_test_accuracy}};
 
 json spread_json(const federation::Evaluation& evaluation, double ClientScore::*score) {
   const federation::Spread spread = evaluation.over(score);
@@ -33,6 +47,8 @@ json to_json(const federation::Evaluation& evaluation) {
     if (std::isfinite(evaluation.over(score).mean)) value[name] = spread_json(evaluation, score);
   };
   add_if_defined("auroc", &ClientScore::auroc);
+  add_if_defined("validation_accuracy", &ClientScore::validation_accuracy);
+  add_if_defined("global_test_accuracy", &ClientScore::global_test_accuracy);
   if (std::isfinite(evaluation.global_auroc)) value["auroc_global"] = evaluation.global_auroc;
   if (std::isfinite(evaluation.over(&ClientScore::neighbour_accuracy).mean)) {
     add_if_defined("local_accuracy", &ClientScore::local_accuracy);
@@ -44,6 +60,30 @@ json to_json(const federation::Evaluation& evaluation) {
     value["accuracy_per_domain"] = std::move(domains);
   }
   return value;
+}
+
+federation::Evaluation evaluation(const json& value) {
+  if (!value.contains("accuracy")) fail_user("it has no 'accuracy'");
+  const auto number = [](const json& cell) { return cell.is_number() ? cell.get<double>() : federation::kUndefined; };
+  std::map<int64_t, ClientScore> clients;
+  for (const auto& [name, score] : kScores) {
+    const json per_client = value.value(name, json::object()).value("per_client", json::object());
+    for (const auto& [client, cell] : per_client.items()) {
+      const int64_t index = std::stoll(client);
+      clients[index].client = index;
+      clients[index].*score = number(cell);
+    }
+  }
+  federation::Evaluation result;
+  for (const auto& [index, score] : clients) result.clients.push_back(score);
+  result.global_accuracy = number(value.value("accuracy_global", json()));
+  result.global_balanced_accuracy = number(value.value("balanced_accuracy_global", json()));
+  result.global_auroc = number(value.value("auroc_global", json()));
+  const json domains = value.value("accuracy_per_domain", json::object());
+  for (const auto& [domain, cell] : domains.items()) {
+    result.domain_accuracy[domain] = number(cell);
+  }
+  return result;
 }
 
 json to_json(const federation::RoundRecord& record) {

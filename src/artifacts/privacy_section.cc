@@ -6,23 +6,23 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 namespace sotto::artifacts {
 namespace {
 
-using nlohmann::json;
 using privacy::Guarantee;
 
 constexpr double kAnyDelta = 1e-5;
 
-// min, median and max, or null if somebody has no finite ε.
-json spread(std::vector<double> values) {
+// Nothing if somebody has no finite ε.
+std::optional<EpsilonSpread> spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  if (values.empty() || !std::isfinite(values.back())) return nullptr;
-  return {{"min", values.front()}, {"median", quantile(values, 0.5)}, {"max", values.back()}};
+  if (values.empty() || !std::isfinite(values.back())) return std::nullopt;
+  return EpsilonSpread{.min = values.front(), .median = quantile(values, 0.5), .max = values.back()};
 }
 
-json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {
+SpentAgainst spent_against(const config::RunSpec& spec, const privacy::Ledger& ledger, const std::string& observer) {
   std::vector<double> claimed, proven;
   std::set<std::string> reasons;
   for (const Guarantee& client : privacy::guarantees(ledger, observer, spec.data.clients, accounted_delta(spec))) {
@@ -30,19 +30,22 @@ json observer_row(const config::RunSpec& spec, const privacy::Ledger& ledger, co
     proven.push_back(client.proven);
     reasons.insert(client.why_unproven.begin(), client.why_unproven.end());
   }
-  json row = {{"observer", observer}, {"claimed_epsilon", spread(claimed)}, {"proven_epsilon", spread(proven)}};
-  row["why_unproven"] = nullptr;
-  if (row["proven_epsilon"].is_null()) {
-    row["why_unproven"] = reasons.empty() ? "the noise's finite precision alone exceeds δ"
-                                          : join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ");
+  SpentAgainst spent = {.observer = observer, .claimed = spread(claimed), .proven = spread(proven)};
+  if (!spent.proven) {
+    spent.why_unproven = reasons.empty() ? "the noise's finite precision alone exceeds δ"
+                                         : join(std::vector<std::string>(reasons.begin(), reasons.end()), "; ");
   }
-  return row;
+  return spent;
 }
 
 bool samples_cohorts(const config::RunSpec& spec) {
   const methods::FederationOptions& federation = spec.federation;
-  return federation.sampling == methods::CohortSampling::kPoisson && federation.cohort != 0 &&
+  return methods::hides_cohorts(federation.sampling) && federation.cohort != 0 &&
          federation.cohort != spec.data.clients;
+}
+
+std::string basis_why(const config::RunSpec& spec, const std::string& generator) {
+  return privacy::why_simulated(privacy::basis_of(generator), samples_cohorts(spec));
 }
 
 }  // namespace
@@ -59,31 +62,26 @@ privacy::Spending declared_spending(const config::RunSpec& spec) {
   return {declared_observer(spec), accounted_delta(spec)};
 }
 
-json basis_fields(const config::RunSpec& spec, const std::string& generator) {
-  const privacy::Basis basis = privacy::basis_of(generator);
-  const std::string why = privacy::why_simulated(basis, samples_cohorts(spec));
-  return {{"basis", settings::word(basis)}, {"basis_why", why.empty() ? json(nullptr) : json(why)}};
+nlohmann::json basis_fields(const config::RunSpec& spec, const std::string& generator) {
+  const std::string why = basis_why(spec, generator);
+  return {{"basis", settings::word(privacy::basis_of(generator))},
+          {"basis_why", why.empty() ? nlohmann::json(nullptr) : nlohmann::json(why)}};
 }
 
-privacy::Basis basis_in(const json& summary) {
-  const json& section = summary["privacy"];
-  if (section.contains("basis")) return settings::from_word<privacy::Basis>(section["basis"].get<std::string>());
-  return privacy::basis_of(summary.value("noise", settings::word(privacy::Generator::kReplay)));
-}
-
-json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger) {
-  json section = observer_row(spec, ledger, declared_observer(spec));
-  section.update(basis_fields(spec, ledger.generator()));
-  section["delta"] = spec.privacy ? json(spec.privacy->delta) : json(nullptr);
-  section["adjacency"] = spec.privacy ? json(settings::word(spec.privacy->adjacency)) : json(nullptr);
-  section["unit"] = spec.privacy ? json(settings::word(spec.privacy->unit)) : json(nullptr);
-  section["observers"] = json::array();
-  for (const std::string& observer : settings::words<privacy::Observer>()) {
-    section["observers"].push_back(observer_row(spec, ledger, observer));
+PrivacySummary privacy_summary(const config::RunSpec& spec, const privacy::Ledger& ledger) {
+  PrivacySummary summary = {.declared = spent_against(spec, ledger, declared_observer(spec)),
+                            .basis = privacy::basis_of(ledger.generator()),
+                            .basis_why = basis_why(spec, ledger.generator()),
+                            .ledger = privacy::LedgerEnd{.rows = ledger.rows(), .head = ledger.head()}};
+  if (spec.privacy) {
+    summary.delta = spec.privacy->delta;
+    summary.adjacency = settings::word(spec.privacy->adjacency);
+    summary.unit = settings::word(spec.privacy->unit);
   }
-  section["ledger_rows"] = ledger.rows();
-  section["ledger_head"] = ledger.head();
-  return section;
+  for (const std::string& observer : settings::words<privacy::Observer>()) {
+    summary.observers.push_back(spent_against(spec, ledger, observer));
+  }
+  return summary;
 }
 
 }  // namespace sotto::artifacts

@@ -1,8 +1,8 @@
 // What a run has cost its clients in privacy: the `privacy` part of summary.json.
 #pragma once
 
+#include "artifacts/run_summary.h"
 #include "config/run_spec.h"
-#include "privacy/basis.h"
 #include "privacy/ledger.h"
 #include "privacy/spending.h"
 
@@ -21,10 +21,7 @@ privacy::Spending declared_spending(const config::RunSpec& spec);
 
 // {"basis", "basis_why"} of a run whose noise came from `generator`, in the words of Ledger::generator.
 nlohmann::json basis_fields(const config::RunSpec& spec, const std::string& generator);
-// The basis that a summary.json states. Where it was written before there was one, its noise tells.
-privacy::Basis basis_in(const nlohmann::json& summary);
 
-// Fields as documented in docs/run-directory.md.
-nlohmann::json privacy_section(const config::RunSpec& spec, const privacy::Ledger& ledger);
+PrivacySummary privacy_summary(const config::RunSpec& spec, const privacy::Ledger& ledger);
 
 }  // namespace sotto::artifacts

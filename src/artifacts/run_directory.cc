@@ -4,19 +4,19 @@
 #include "artifacts/environment.h"
 #include "artifacts/ledger_mark.h"
 #include "artifacts/metrics.h"
+#include "artifacts/run_lock.h"
 #include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/launch.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "io/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace sotto::artifacts {
 namespace {
@@ -29,7 +29,17 @@ constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kLedgerHead = "ledger.head";
 constexpr const char* kCheckpoints = "checkpoints";
 
+[[noreturn]] void refuse_other_settings(const fs::path& folder) {
+  fail_user("{} was begun with other settings; use another --out (of a finished run, rounds alone may grow)",
+            folder.string());
+}
+
 }  // namespace
+
+bool can_extend(const config::RunSpec& begun, const config::RunSpec& spec, int64_t rounds_done) {
+  return begun.rounds < spec.rounds && rounds_done == begun.rounds &&
+         begun.with_rounds(spec.rounds).hash() == spec.hash();
+}
 
 bool is_free(const fs::path& folder) {
   return !fs::exists(folder) || (fs::is_directory(folder) && fs::is_empty(folder));
@@ -41,6 +51,10 @@ void require_new(const fs::path& folder) {
     fail_user("{} exists already and is not a run directory; choose another --out", folder.string());
   }
   fail_user("{} exists already; add --resume to continue it, or choose another --out", folder.string());
+}
+
+fs::path state_folder(const fs::path& folder) {
+  return folder / "state";
 }
 
 RunReader::RunReader(fs::path folder) : folder_(std::move(folder)) {
@@ -74,7 +88,7 @@ std::vector<json> RunReader::rounds() const {
   return lines;
 }
 
-std::optional<json> RunReader::summary() const {
+std::optional<RunSummary> RunReader::summary() const {
   return read_summary(folder_);
 }
 
@@ -92,28 +106,10 @@ std::optional<std::string> RunReader::ledger_head() const {
   return line.substr(0, line.find('\n'));
 }
 
-std::optional<federation::Checkpoint> RunReader::last_checkpoint(const std::string& config_hash) const {
+std::optional<federation::Checkpoint> RunReader::last_checkpoint(const config::RunSpec& spec) const {
   const auto last = read_last_checkpoint(folder_);
-  return last ? std::optional(last->checkpoint(config_hash)) : std::nullopt;
+  return last ? std::optional(last->checkpoint(spec)) : std::nullopt;
 }
-
-class RunDirectory::Lock {
- public:
-  explicit Lock(const fs::path& folder) {
-    const fs::path path = folder / "lock";
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) fail_user("cannot write to {}: {}", folder.string(), std::strerror(errno));
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
-    ::close(file_);
-    fail_user("{} is being written by another process", folder.string());
-  }
-  ~Lock() { ::close(file_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  int file_ = -1;
-};
 
 RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool resume)
     : folder_(std::move(folder)), spec_(spec) {
@@ -121,17 +117,17 @@ RunDirectory::RunDirectory(fs::path folder, const config::RunSpec& spec, bool re
     this->resume();
     return;
   }
-  create();
-  lock_ = std::make_unique<Lock>(folder_);
+  create(resume);
+  lock_ = std::make_unique<RunLock>(folder_);
   ledger_ = std::make_unique<privacy::Ledger>(ledger_file(folder_));
 }
 
 RunDirectory::~RunDirectory() = default;
 
-void RunDirectory::create() const {
-  require_new(folder_);
+void RunDirectory::create(bool or_leave_it) const {
+  if (!or_leave_it) require_new(folder_);
   if (folder_.has_parent_path()) make_folder(folder_.parent_path());
-  const fs::path fresh = folder_.string() + fmt::format(".{}.tmp", ::getpid());
+  const fs::path fresh = folder_.string() + fmt::format(".{}.{}.tmp", host_name(), ::getpid());
   const auto remove_fresh = [&] {
     std::error_code ignored;
     fs::remove_all(fresh, ignored);
@@ -144,6 +140,9 @@ void RunDirectory::create() const {
     fs::rename(fresh, folder_);
   } catch (const fs::filesystem_error& error) {
     remove_fresh();
+    if (or_leave_it && !is_free(folder_)) {
+      throw RunBusy(fmt::format("{} was begun by another process at the same moment", folder_.string()));
+    }
     fail_user("cannot create {}: {}", folder_.string(), error.code().message());
   } catch (...) {
     remove_fresh();
@@ -154,10 +153,10 @@ void RunDirectory::create() const {
 
 void RunDirectory::resume() {
   const RunReader reader(folder_);
-  lock_ = std::make_unique<Lock>(folder_);
+  lock_ = std::make_unique<RunLock>(folder_);
   const auto last = read_last_checkpoint(folder_);
   if (last) {
-    resume_from_ = last->checkpoint(spec_.hash());
+    resume_from_ = last->checkpoint(spec_);
     if (!last->ledger()) {
       fail_user("{} does not say how far its ledger had come, as an earlier version wrote it; use another --out",
                 last->path().string());
@@ -167,7 +166,23 @@ void RunDirectory::resume() {
   const std::vector<LedgerMark> marks = ledger_marks(folder_);
   ledger_ = std::make_unique<privacy::Ledger>(ledger_file(folder_));
   check_marks(folder_, *ledger_, marks);
+  if (const config::RunSpec begun = reader.spec(); begun.hash() != spec_.hash()) {
+    if (!resume_from_ || !can_extend(begun, spec_, resume_from_->round)) refuse_other_settings(folder_);
+    extend(begun.rounds);
+  }
   drop_rounds_after(resume_from_ ? resume_from_->round : 0);
+}
+
+// What speaks of the run as it was must not seem to speak of what it becomes. The config comes last: until it is there,
+// nothing has happened that a plain --resume would not mend.
+void RunDirectory::extend(int64_t rounds_before) const {
+  const fs::path kept = folder_ / fmt::format("until_round_{:06}", rounds_before);
+  for (const char* name : {"audit.json", "attacks", "embedding.json"}) {
+    if (!fs::exists(folder_ / name)) continue;
+    make_folder(kept);
+    fs::rename(folder_ / name, kept / name);
+  }
+  write_file_atomically(folder_ / kConfig, spec_.to_toml());
 }
 
 // Rounds after the checkpoint will be run again.
@@ -205,14 +220,14 @@ void RunDirectory::checkpoint(const federation::Checkpoint& checkpoint) {
 }
 
 fs::path RunDirectory::state_folder() const {
-  return folder_ / "state";
+  return artifacts::state_folder(folder_);
 }
 
-json RunDirectory::finish() {
+RunSummary RunDirectory::finish() {
   ledger_->commit();
-  const json summary = make_summary(spec_, RunReader(folder_).rounds(), *ledger_);
+  RunSummary summary = make_summary(spec_, RunReader(folder_).rounds(), *ledger_);
   write_file_atomically(folder_ / kLedgerHead, ledger_->head() + "\n");
-  write_file_atomically(summary_file(folder_), summary.dump(2) + "\n");
+  write_file_atomically(summary_file(folder_), summary_document(summary).dump(2) + "\n");
   return summary;
 }
 

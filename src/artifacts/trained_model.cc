@@ -5,6 +5,9 @@
 #include "federation/state_store.h"
 #include "methods/catalogue.h"
 
+#include <fmt/format.h>
+
+#include <utility>
 namespace sotto::artifacts {
 namespace {
 
@@ -23,9 +26,17 @@ config::RunSpec spec_of(const RunReader& reader, std::optional<int64_t> client) 
 
 privacy::PrivateState state_of(const federation::Setup& setup, const std::filesystem::path& folder, int64_t round,
                                int64_t client) {
+  const auto states = state_folder(folder);
+  if (setup.method().personal(setup.spec()) && federation::states_were_discarded(states)) {
+    fail_user(
+        "{} keeps no clients' states (record.keep_states = \"none\", or sotto prune), so that the models of its "
+        "clients "
+        "are gone; run it again with another --out",
+        folder.string());
+  }
   const auto store = setup.spec().federation.state == methods::StateStorage::kDisk
-                         ? federation::make_disk_store(folder / "state")
-                         : federation::make_memory_store(folder / "state");
+                         ? federation::make_disk_store(states)
+                         : federation::make_memory_store(states);
   store->restore(round);
   return store->get(client);
 }
@@ -37,20 +48,33 @@ TrainedModel::TrainedModel(const std::filesystem::path& run_folder, std::optiona
 
 TrainedModel::TrainedModel(const std::filesystem::path& run_folder, const config::RunSpec& spec,
                            std::optional<int64_t> client)
-    : setup_(spec), method_(setup_.method().make_client(setup_.client_context())), client_(client) {
-  const auto checkpoint = RunReader(run_folder).last_checkpoint(spec.hash());
+    : setup_(spec),
+      method_(setup_.method().make_client(setup_.client_context())),
+      client_(client),
+      name_(client ? fmt::format("client {}", *client) : "") {
+  const auto checkpoint = RunReader(run_folder).last_checkpoint(spec);
   if (!checkpoint) fail_user("{} has no checkpoint yet; run it first", run_folder.string());
   round_ = checkpoint->round;
   method_->select(checkpoint->broadcast,
                   client ? state_of(setup_, run_folder, checkpoint->round, *client) : privacy::PrivateState());
 }
 
+TrainedModel::TrainedModel(federation::Setup setup, const methods::Broadcast& broadcast,
+                           const privacy::PrivateState& state, std::optional<int64_t> client, std::string name,
+                           int64_t round)
+    : setup_(std::move(setup)),
+      method_(setup_.method().make_client(setup_.client_context())),
+      client_(client),
+      name_(std::move(name)),
+      round_(round) {
+  method_->select(broadcast, state);
+}
+
 std::string TrainedModel::why_not_private() const {
   if (!client_ || !setup_.method().fits_without_noise(setup_.spec())) return "";
   return fmt::format(
-      "the model of client {} is not private: it was fitted to the client's records without noise and must not leave "
-      "it",
-      *client_);
+      "the model of {} is not private: it was fitted to the client's records without noise and must not leave it",
+      name_);
 }
 
 }  // namespace sotto::artifacts

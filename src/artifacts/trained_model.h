@@ -1,4 +1,4 @@
-// A model that a run has trained, ready to be used.
+// A model that a run or a federation has trained, ready to be used.
 #pragma once
 
 #include "federation/setup.h"
@@ -16,6 +16,10 @@ class TrainedModel {
   // The model of `client`, or the global one, as of the run's last checkpoint. A client out of range, a global model
   // that the method does not have, and a run without a checkpoint are UserErrors.
   TrainedModel(const std::filesystem::path& run_folder, std::optional<int64_t> client);
+  // What a broadcast and the personal state of `client` come to after `round`; `name` is what it is called. The global
+  // model if there is no client.
+  TrainedModel(federation::Setup setup, const methods::Broadcast& broadcast, const privacy::PrivateState& state,
+               std::optional<int64_t> client, std::string name, int64_t round);
 
   // Logits for a batch as data::gather gives it.
   at::Tensor predict(const at::Tensor& x) const { return method_->predict(x); }
@@ -24,7 +28,9 @@ class TrainedModel {
   NamedTensors weights() const { return method_->selected_weights(); }
   const federation::Setup& setup() const { return setup_; }
   int64_t round() const { return round_; }
-  // Why this model must not leave its client: it was fitted to the client's records without noise. "" of any other.
+  // Whose model it is; nothing of the global one.
+  std::optional<int64_t> client() const { return client_; }
+  // Why this model must not leave its owner: it was fitted to the owner's records without noise. "" of any other.
   std::string why_not_private() const;
 
  private:
@@ -33,6 +39,7 @@ class TrainedModel {
   federation::Setup setup_;
   std::unique_ptr<methods::ClientMethod> method_;
   std::optional<int64_t> client_;
+  std::string name_;
   int64_t round_ = 0;
 };
 

@@ -1,7 +1,9 @@
 #include "attacks/attack.h"
 
+#include "artifacts/shared_work.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/launch.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +25,7 @@ json attack(const AttackEntry& entry, const Target& target, const AttackOptions&
   json result = entry.run(target, options);
   result["name"] = entry.name;
   result["what"] = entry.what;
+  if (launch().rank > 0) throw artifacts::OthersAtWork("rank 0 shows the result");
   write_file_atomically(folder / (entry.name + ".json"), result.dump(2) + "\n");
   return result;
 }

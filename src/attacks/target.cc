@@ -77,7 +77,7 @@ NamedTensors Target::upload(int64_t round, int64_t client) const {
 }
 
 methods::Broadcast Target::last_broadcast() const {
-  const auto checkpoint = artifacts::RunReader(folder_).last_checkpoint(setup_->spec().hash());
+  const auto checkpoint = artifacts::RunReader(folder_).last_checkpoint(setup_->spec());
   if (!checkpoint) fail_user("{} has no checkpoint yet; run it first", folder_.string());
   return checkpoint->broadcast;
 }

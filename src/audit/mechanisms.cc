@@ -7,6 +7,7 @@
 #include "privacy/channel.h"
 #include "privacy/dpsgd/noisy_steps.h"
 #include "privacy/ledger.h"
+#include "privacy/right_count.h"
 
 #include <ATen/ATen.h>
 
@@ -57,6 +58,7 @@ Case case_of(std::string name, std::string what, const privacy::Channel& channel
   tally.add(channel.terms());
   const MakeDraw draws = [=]() -> Draw {
     auto ledger = std::make_shared<privacy::Ledger>();
+    ledger->rehearse();
     return [=](World world, uint64_t seed) {
       const privacy::ReleaseContext context{.ledger = *ledger, .seed = seed};
       return clone(channel.release(context, [&] { return bounded(world); }).values());
@@ -183,6 +185,20 @@ Case discrete_gaussian(double epsilon, double delta) {
   return case_of("discrete-gaussian", "class counts; one record is there or not", channel, delta, bounded);
 }
 
+// As a federation's clients answer how good the model is: one held-out record more or less is answered right.
+Case released_evaluation(double epsilon, double delta) {
+  const auto bounded = [](World world) {
+    at::Tensor marks = at::ones({kRecords}, at::kLong);
+    if (world == World::kWithout) marks[0] = 0;
+    NamedTensors values;
+    values.push_back({"marks", marks});
+    return privacy::count_right(Contribution(std::move(values)));
+  };
+  const privacy::DiscreteGaussian mechanism(privacy::right_count_group(), 1 / privacy::gaussian_mu(epsilon, delta));
+  const auto channel = privacy::Channel::counts(kWhat, privacy::Observer::kServer, mechanism, kReplace);
+  return case_of("released-evaluation", "right answers; one record's is right or wrong", channel, delta, bounded);
+}
+
 // ---- steps with secret batches, all of which the observer sees ----
 
 constexpr privacy::Neighbours kZeroOut{.adjacency = Adjacency::kZeroOut};
@@ -240,6 +256,7 @@ Case steps_case(std::string name, std::string what, privacy::DescentPlan plan, d
   result.family = {{step, terms.steps}};
   result.make_draw = [=]() -> Draw {
     auto ledger = std::make_shared<privacy::Ledger>();
+    ledger->rehearse();
     const at::Tensor indices = at::arange(kRecords);
     return [=](World world, uint64_t seed) {
       std::vector<double> seen;
@@ -284,6 +301,7 @@ const std::vector<MechanismAudit>& mechanism_audits() {
       {"laplace-top-k", laplace_top_k},
       {"gumbel-top-k", gumbel_top_k},
       {"discrete-gaussian", discrete_gaussian},
+      {"released-evaluation", released_evaluation},
       {"poisson-steps", poisson_steps},
       {"allocated-steps", allocated_steps},
   };

@@ -37,7 +37,11 @@ const std::string kLongTraining = "[federation]\nbatch = 24\nlocal_epochs = 20\n
 // Two secret batches an epoch, and four.
 const std::string kHalf = "[federation]\nbatch = 12\nlr = 0.2\n";
 const std::string kPoisson = "batches = \"poisson\"\n" + kHalf;
-const std::string kAllocated = "[federation]\nbatch = 6\nlocal_epochs = 2\nlr = 0.2\n";
+const std::string kAllocatedSteps = "[federation]\nbatch = 6\nlocal_epochs = 2\n";
+const std::string kAllocated = kAllocatedSteps + "lr = 0.2\n";
+
+// Of a method that finds its step by itself.
+const std::string kOwnStep = "[federation]\nbatch = 24\n";
 
 // A bound that all updates exceed: what counts is where they point.
 const std::string kSmallUpdate = "clip = 0.001\n";
@@ -87,12 +91,27 @@ class Rows {
             }};
   }
 
+  // As printed in a round that is not the first, so that the client has trained on its records before it releases.
+  MethodAudit trained(const std::string& method, const std::string& flaw, const std::string& options) const {
+    return {.method = method, .variant = "paper", .flaw = flaw, .make = [=, epsilon = epsilon_] {
+              return release_case(audit_federation(sections(method, "paper", epsilon, options, "replace-same-label")),
+                                  {.broadcast = methods::Broadcast{.round = 1, .values = {}}});
+            }};
+  }
+
   // The sound variant where a client's other records are of no account.
   MethodAudit alone(const std::string& method, Others others, const std::string& options,
                     const std::string& adjacency) const {
     return {.method = method, .variant = "sound", .flaw = "", .make = [=, epsilon = epsilon_] {
               return release_case(audit_federation(sections(method, "sound", epsilon, options, adjacency)),
                                   {.others = others});
+            }};
+  }
+
+  // A method that promises nothing, and has no [privacy].
+  MethodAudit in_the_clear(const std::string& method) const {
+    return {.method = method, .variant = "sound", .flaw = "", .note = "in the clear", .make = [=] {
+              return release_case(audit_federation(fmt::format("[method]\nname = \"{}\"\n", method)), {});
             }};
   }
 
@@ -113,6 +132,8 @@ MethodAudit noted(std::string note, MethodAudit audit) {
 
 std::vector<MethodAudit> listed(const Rows& row) {
   return {
+      row.in_the_clear("fedavg"),
+      row.in_the_clear("fedprox"),
       row("ldp-fedavg", "sound", "", kTight),
       noted("zero-out", row("ldp-fedavg", "sound", "", kTight, "zero-out")),
       noted("add-remove", row("ldp-fedavg", "sound", "", kTight, "add-remove")),
@@ -120,12 +141,18 @@ std::vector<MethodAudit> listed(const Rows& row) {
       noted("add-remove, Poisson batches", row.secret_batches("ldp-fedavg", kTight + kPoisson, "add-remove")),
       noted("zero-out, allocated batches", row.secret_batches("ldp-fedavg", kTight + kAllocated, "zero-out")),
       noted("add-remove, allocated batches", row.secret_batches("ldp-fedavg", kTight + kAllocated, "add-remove")),
-      row("dp-head", "sound", ""),
-      noted("zero-out", row("dp-head", "sound", "", "", "zero-out")),
+      row("dp-head", "sound", "", kOwnStep),
+      noted("zero-out", row("dp-head", "sound", "", kOwnStep, "zero-out")),
       noted("zero-out, allocated batches",
-            row.secret_batches("dp-head", "steps = \"allocated\"\n" + kAllocated, "zero-out")),
-      row.secret_batches("rpdp-fl-style", kTight + kHalf, "replace"),
-      noted("zero-out", row.secret_batches("rpdp-fl-style", kTight + kHalf, "zero-out")),
+            row.secret_batches("dp-head", "steps = \"allocated\"\n" + kAllocatedSteps, "zero-out")),
+      row("mr-mtl", "sound", "", kTight),
+      noted("normalised", row("mr-mtl", "sound", "", "descent = \"normalised\"\n", "zero-out")),
+      row("ditto", "sound", "", kTight),
+      row("apfl", "sound", "", kTight),
+      row("fedper", "sound", "", kTight),
+      row("fedrep", "sound", "", kTight),
+      row.secret_batches("rpdp-fl", kTight + kHalf, "replace"),
+      noted("zero-out", row.secret_batches("rpdp-fl", kTight + kHalf, "zero-out")),
       noted("add-remove", row.alone("nbafl", Others::kZero, kSmallUpdate, "add-remove")),
       row("dp-fedavg", "sound", ""),
       row("pac-dp", "sound", "", kTightCurve),
@@ -140,20 +167,23 @@ std::vector<MethodAudit> listed(const Rows& row) {
           "least_norm = 0\nkl_least = 1e-12\n"),
       row("full-dp", "paper", ""),
       row("fedproto", "sound", "", kSmallSpace),
-      row("fedproto", "paper", "prototypes come from an encoder that was trained on the record",
-          kSmallSpace + kLongTraining, "replace-same-label"),
+      row.trained("fedproto", "prototypes come from an encoder that was trained on the record",
+                  kSmallSpace + kLongTraining),
       row("fedpcl", "sound", "", kSmallSpace),
       row("fpl", "sound", "", kSmallSpace),
       row("fedtgp", "sound", "", kSmallSpace),
       row("mpft", "sound", "", kSmallSpace),
+      row("dp-prototypes", "sound", ""),
+      noted("zero-out", row("dp-prototypes", "sound", "", "", "zero-out")),
+      noted("add-remove", row("dp-prototypes", "sound", "", "", "add-remove")),
       row("dp-fpl", "sound", "", kShortPrompt + "rank = 2\n"),
       row("dp-fpl", "paper", "the batch's mean gradient is clipped, not each record's", kShortPrompt + "rank = 2\n"),
       row("promptfl", "sound", "", kShortPrompt),
       row("fedotp", "sound", "", kShortPrompt),
       row("fedpgp", "sound", "", kShortPrompt + "rank = 2\n"),
       row("fedplvm", "sound", "", kSmallSpace),
-      row("fedplvm", "paper", "clusters, and the encoder they lie in, depend on the record",
-          kSmallSpace + kLongTraining, "replace-same-label"),
+      row.trained("fedplvm", "clusters, and the encoder they lie in, depend on the record",
+                  kSmallSpace + kLongTraining),
   };
 }
 

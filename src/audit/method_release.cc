@@ -122,6 +122,7 @@ class UploadDraw {
       Side& side = sides_[world == World::kWith ? 1 : 0];
       side.client = worlds_->setup().method().make_client(worlds_->client_context(world));
       side.ledger = std::make_unique<privacy::Ledger>();
+      side.ledger->rehearse();
     }
   }
 
@@ -158,6 +159,7 @@ class BroadcastDraw {
       Side& side = sides_[world == World::kWith ? 1 : 0];
       side.server = setup.method().make_server(setup.public_context());
       side.ledger = std::make_unique<privacy::Ledger>();
+      side.ledger->rehearse();
       const auto own = setup.method().make_client(worlds_->client_context(world));
       const auto others = setup.method().make_client(setup.client_context());
       for (const int64_t client : cohort_) {

@@ -16,4 +16,10 @@ void keep_freed_memory() {
 #endif
 }
 
+void share_heaps() {
+#if defined(__GLIBC__)
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 }  // namespace sotto

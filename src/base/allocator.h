@@ -8,4 +8,8 @@ namespace sotto {
 // has no such setting.
 void keep_freed_memory();
 
+// Tells it to let all threads share two heaps instead of giving each its own, whose highest marks would add up: for
+// programs whose many threads wait for others most of the time.
+void share_heaps();
+
 }  // namespace sotto

@@ -1,38 +1,20 @@
 #include "base/files.h"
 
 #include "base/error.h"
+#include "base/sha256.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <vector>
 
 namespace sotto {
 namespace {
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void update(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-  std::string hex() {
-    std::array<unsigned char, 32> digest{};
-    EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr);
-    std::string text;
-    for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
 
 void sync_to_disk(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -80,6 +62,16 @@ void write_special(const fs::path& path, std::string_view content) {
   if (error != 0) fail_user("cannot write {}: {}", path.string(), std::strerror(error));
 }
 
+// A terminal ends; /dev/zero does not.
+std::string read_device(const fs::path& path, std::istream& stream) {
+  constexpr size_t kMost = 1 << 24;
+  std::string content(kMost, '\0');
+  stream.read(content.data(), kMost);
+  content.resize(static_cast<size_t>(stream.gcount()));
+  if (content.size() == kMost) fail_user("cannot read {}: it is a device that does not end", path.string());
+  return content;
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -87,6 +79,7 @@ std::string read_file(const fs::path& path) {
   if (!stream || fs::is_directory(path)) {
     fail_user("cannot read {}: {}", path.string(), fs::is_directory(path) ? "it is a folder" : std::strerror(errno));
   }
+  if (fs::is_character_file(path)) return read_device(path, stream);
   std::ostringstream content;
   content << stream.rdbuf();
   return std::move(content).str();

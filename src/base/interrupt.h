@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace sotto {
 
@@ -11,13 +12,23 @@ class Interrupted : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// From here on SIGINT and SIGTERM only set a flag; a second one ends the process at once.
+// From here on SIGINT, SIGTERM and SIGUSR1, which mpirun hands on and batch systems can send before the time is up, only
+// set a flag; a second one ends the process at once.
 void catch_interrupts();
 
 bool interrupted();
 
+// The same as catch_interrupts; the first signal also shows this line on standard error at once. For work that may be
+// killed before it comes to its end.
+void announce_interrupts(const std::string& line);
+
 // From here on SIGINT and SIGTERM end the process at once, with exit code 1 and this line on standard error. For work
 // that keeps nothing on its way. The text must be a literal.
 void end_on_interrupt(const char* line);
+
+// For programs that have handlers of their own: from here on the two functions above install none, and whoever wants
+// work to stop requests it.
+void leave_signals_alone();
+void request_interrupt(bool requested);
 
 }  // namespace sotto

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/json_log.h"
+#include "base/launch.h"
 #include "base/progress.h"
 #include "base/terminal.h"
 
@@ -26,6 +27,12 @@ spdlog::logger& logger() {
   return *instance;
 }
 
+// People read what rank 0 says; of the others they want to know only why they failed.
+bool is_silent() {
+  static const bool silent = launch().rank > 0;
+  return silent;
+}
+
 }  // namespace
 
 void set_log_level(LogLevel chosen) {
@@ -33,7 +40,7 @@ void set_log_level(LogLevel chosen) {
 }
 
 LogLevel log_level() {
-  return level;
+  return is_silent() ? LogLevel::kQuiet : level.load();
 }
 
 bool is_interactive() {
@@ -45,12 +52,14 @@ bool is_interactive() {
 }
 
 void log_line(const std::string& message) {
+  if (is_silent()) return;
   if (log_plain_as_json(message, "info")) return;
   const ProgressPause pause;
   logger().info(message);
 }
 
 void log_warning(const std::string& message) {
+  if (is_silent()) return;
   if (log_plain_as_json(message, "warning")) return;
   const ProgressPause pause;
   logger().warn(styled("warning:", Style::kWarning) + " " + message);

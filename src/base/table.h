@@ -1,6 +1,7 @@
 // Tables that line up in a terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ class Table {
   // Missing cells are blank. Cells that look like numbers are aligned right, and so is their header.
   void add_row(std::vector<std::string> cells);
 
-  // Ends with a newline. Widths count characters, not bytes.
-  std::string to_string() const;
+  // Ends with a newline. Widths count characters, not bytes. Cells and headers are spread over lines, between words, so
+  // that no line is wider than `width`, if that can be; 0: as wide as it comes.
+  std::string to_string(size_t width = 0) const;
 
   // For documents and papers: GitHub's Markdown, a LaTeX tabular, CSV as RFC 4180 has it.
   std::string to_markdown() const;

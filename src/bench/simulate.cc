@@ -5,20 +5,25 @@
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "bench/median.h"
+#include "bench/temporary_folder.h"
 #include "federation/cohort.h"
 #include "methods/parts/local_trainer.h"
 #include "run/execute.h"
+#include "transport/start_together.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/optim/sgd.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -32,6 +37,9 @@ constexpr int64_t kCohort = 10;
 constexpr int64_t kRecordsPerClient = 600;
 // Forward and backward of the benchmark's CNN, as multiply-adds counted twice.
 constexpr double kFlopsPerSample = 2.5e6;
+constexpr int kRanksRounds = 6;  // cohorts differ in how evenly they live on ranks
+constexpr int kPings = 20;
+constexpr size_t kLargeMessage = size_t{16} << 20;
 
 config::RunSpec workload(const SimulateOptions& options) {
   config::RunSpec spec;
@@ -50,23 +58,6 @@ config::RunSpec workload(const SimulateOptions& options) {
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_(fs::temp_directory_path() / fmt::format("sotto-bench-{}", ::getpid())) {
-    fs::remove_all(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // The whole engine: cohort, shards, training, releases, ledger, aggregation, metrics and checkpoint on disk; no
 // evaluation. A round in the middle: buffers are warm after the first, and the last one would be evaluated.
@@ -146,7 +137,88 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
+struct RanksRound {
+  double seconds = 0;
+  double communication_seconds = 0;
+};
+
+// As engine_round, with rank 0 of these; the others are in run::help.
+RanksRound ranks_round(const federation::Setup& setup, transport::Ranks& ranks, const fs::path& folder) {
+  run::Run engine(
+      setup, {.folder = folder, .resume = false, .threads = 1, .client_done = {}, .home = nullptr, .ranks = &ranks});
+  engine.next_round();
+  const double moved = engine.communication_seconds();
+  const auto begin = Clock::now();
+  for (int i = 0; i < kRanksRounds; ++i) engine.next_round();
+  return {seconds_since(begin) / kRanksRounds, (engine.communication_seconds() - moved) / kRanksRounds};
+}
+
+// The same rounds by this process alone.
+double alone_round(const federation::Setup& setup) {
+  const TemporaryFolder folder;
+  run::Run engine(setup, {.folder = folder.path(), .resume = false, .threads = 1});
+  engine.next_round();
+  const auto begin = Clock::now();
+  for (int i = 0; i < kRanksRounds; ++i) engine.next_round();
+  return seconds_since(begin) / kRanksRounds;
+}
+
+// Half of the time that so many bytes need to the last rank and back; the best of several tries.
+double way_seconds(transport::Ranks& ranks, size_t bytes) {
+  const int last = ranks.size() - 1;
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kPings; ++i) {
+    const auto begin = Clock::now();
+    if (ranks.rank() == 0) {
+      ranks.send(last, std::string(bytes, '\0'));
+      ranks.receive(last);
+    } else if (ranks.rank() == last) {
+      ranks.send(0, ranks.receive(0));
+    }
+    best = std::min(best, seconds_since(begin) / 2);
+  }
+  return best;
+}
+
 }  // namespace
+
+json measure_simulation(const SimulateOptions& options, transport::Ranks& ranks) {
+  at::set_num_threads(1);
+  config::RunSpec spec = workload(options);
+  spec.rounds = kRanksRounds + 2;
+  spec.federation.eval_every = spec.rounds;
+  const auto setup = transport::start_together(ranks, [&] { return federation::Setup(spec); });
+  if (!setup) return nullptr;
+  const double latency = way_seconds(ranks, 1);
+  const double large = way_seconds(ranks, kLargeMessage);
+  std::vector<double> one, all, scaling, share;
+  Progress progress("bench", options.repeats);
+  for (int64_t i = 0; i < options.repeats; ++i) {
+    std::string path;
+    std::optional<TemporaryFolder> folder;
+    if (ranks.rank() == 0) path = folder.emplace().path().string();
+    ranks.broadcast(path);
+    if (ranks.rank() > 0) {
+      run::help(*setup, path, ranks, 1);
+    } else {
+      const RanksRound round = ranks_round(*setup, ranks, path);
+      one.push_back(alone_round(*setup));
+      all.push_back(round.seconds);
+      scaling.push_back(one.back() / round.seconds);
+      share.push_back(round.communication_seconds / round.seconds);
+    }
+    progress.advance();
+  }
+  ranks.finish();
+  if (ranks.rank() > 0) return nullptr;
+  return {{"ranks", ranks.size()},
+          {"rounds_per_s", 1 / median(all)},
+          {"rounds_per_s_1_rank", 1 / median(one)},
+          {"scaling_ranks", median(scaling)},
+          {"communication_share", median(share)},
+          {"latency_us", 1e6 * latency},
+          {"bandwidth_mb_per_s", 1e-6 * kLargeMessage / (large - latency)}};
+}
 
 json measure_simulation(const SimulateOptions& options) {
   at::set_num_threads(1);

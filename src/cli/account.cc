@@ -53,7 +53,7 @@ std::string table_of_methods(AccountQuery query) {
       table.add_row({name, "", std::string("refused: ").append(error.what())});
     }
   }
-  return table.to_string();
+  return table.to_string(kLine);
 }
 
 void account(const AccountOptions& options) {

@@ -112,7 +112,7 @@ privacy::Steps event_of(const json& object) {
   Step step = shape_of(object);
   const auto multiplier = number(object, "noise_multiplier");
   if (step.kind == Step::Kind::kGaussian || step.kind == Step::Kind::kLaplace ||
-      step.kind == Step::Kind::kDiscreteGaussian) {
+      step.kind == Step::Kind::kDiscreteGaussian || step.kind == Step::Kind::kCohortGaussian) {
     if (!multiplier) fail_user("a {} step needs noise_multiplier", privacy::to_text(step.kind));
     step.noise_multiplier = *multiplier;
   } else {

@@ -54,7 +54,7 @@ void run_attack(const Options& options) {
 
 void add_attack(Command& program) {
   auto options = std::make_shared<Options>();
-  Command command = program.subcommand("attack", "Attacks a run by its models and recorded uploads.");
+  Command command = program.subcommand("attack", "Attack a run by its models and recorded uploads");
   command.option("RUN", options->run, "a run directory").required();
   std::string help;
   for (const attacks::AttackEntry& entry : attacks::catalogue()) {

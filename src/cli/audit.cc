@@ -1,4 +1,5 @@
 // sotto audit: tries to break the promise of a run, a config, or everything there is.
+#include "artifacts/shared_work.h"
 #include "audit/mechanisms.h"
 #include "audit/method_audits.h"
 #include "audit/method_release.h"
@@ -6,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/launch.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -13,9 +15,13 @@
 #include "cli/config_options.h"
 #include "cli/output.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace sotto::cli {
 namespace {
@@ -37,6 +43,7 @@ struct AuditOptions {
   int64_t canaries = 1000;
   uint64_t seed = 1;
   int threads = 0;
+  std::string out;
   OutputOptions output;
 
   int64_t trials_or(int64_t full, int64_t shortened) const {
@@ -84,28 +91,58 @@ std::string describe_everything(const json& rows) {
   return mechanisms.to_string() + "\n" + methods.to_string();
 }
 
-json audit_everything(const AuditOptions& options) {
-  json rows = json::array();
-  const auto methods = audit::method_audits();
-  Progress progress("auditing", static_cast<int64_t>(std::size(kMechanismBudgets) * audit::mechanism_audits().size() +
-                                                     methods.size()));
+// Every mechanism at every budget, then every method: what is audited, and how.
+struct AuditItem {
+  std::string name;
+  std::function<json()> row;
+};
+
+std::vector<AuditItem> everything(const AuditOptions& options) {
+  std::vector<AuditItem> items;
   for (const audit::MechanismAudit& mechanism : audit::mechanism_audits()) {
     for (const double epsilon : kMechanismBudgets) {
-      json row =
-          audit::audit(mechanism.at(epsilon, 1e-5), options.trial_options(kMechanismTrials, kQuickMechanismTrials))
-              .to_json();
-      row["kind"] = "mechanism";
-      rows.push_back(std::move(row));
-      progress.advance(1, mechanism.name);
+      items.push_back({mechanism.name, [&options, mechanism, epsilon] {
+                         json row = audit::audit(mechanism.at(epsilon, 1e-5),
+                                                 options.trial_options(kMechanismTrials, kQuickMechanismTrials))
+                                        .to_json();
+                         row["kind"] = "mechanism";
+                         return row;
+                       }});
     }
   }
-  for (const audit::MethodAudit& method : methods) {
-    json row = audit::audit(method.make(), options.trial_options(kMethodTrials, kQuickMethodTrials)).to_json();
-    row["kind"] = "method";
-    if (!method.flaw.empty()) row["flaw"] = method.flaw;
-    if (!method.note.empty()) row["note"] = method.note;
-    rows.push_back(std::move(row));
-    progress.advance(1, method.method);
+  for (const audit::MethodAudit& method : audit::method_audits()) {
+    items.push_back(
+        {method.method, [&options, method] {
+           json row = audit::audit(method.make(), options.trial_options(kMethodTrials, kQuickMethodTrials)).to_json();
+           row["kind"] = "method";
+           if (!method.flaw.empty()) row["flaw"] = method.flaw;
+           if (!method.note.empty()) row["note"] = method.note;
+           return row;
+         }});
+  }
+  return items;
+}
+
+json audit_everything(const AuditOptions& options) {
+  json rows = json::array();
+  const std::vector<AuditItem> items = everything(options);
+  Progress progress("auditing", std::ssize(items));
+  if (options.out.empty()) {
+    for (const AuditItem& item : items) {
+      rows.push_back(item.row());
+      progress.advance(1, item.name);
+    }
+    return rows;
+  }
+  const auto at = [&](int64_t item) -> const AuditItem& { return items[static_cast<size_t>(item)]; };
+  // Rows of other trials, seeds or versions are others.
+  const std::string settings = fmt::format("{}-{}-{}", options.quick ? "quick" : "full", options.trials, options.seed);
+  for (const std::string& row : artifacts::share({.folder = fs::path(options.out) / settings,
+                                .items = std::ssize(items),
+                                .threads = 1,
+                                .make = [&](int64_t item) { return at(item).row().dump(); },
+                                .done = [&](int64_t item) { progress.advance(1, at(item).name); }})) {
+    rows.push_back(json::parse(row));
   }
   return rows;
 }
@@ -149,7 +186,14 @@ void run_audit(const AuditOptions& options) {
   if (options.all == !options.run.config.empty()) {
     fail_user("audit: name a config or a run directory, or say --all");
   }
-  end_on_interrupt("stopped; an audit keeps nothing before its end, so the same command begins again");
+  if (!options.out.empty() && !options.all) fail_user("--out is for audit --all");
+  if (launch().size != 1 && options.all && options.out.empty()) {
+    fail_user("audit --all over ranks needs --out FOLDER, which all of them see");
+  }
+  if (launch().rank > 0 && !options.all) throw artifacts::OthersAtWork("rank 0 audits single runs by itself");
+  end_on_interrupt(options.out.empty()
+                       ? "stopped; an audit keeps nothing before its end, so the same command begins again"
+                       : "stopped; the same command goes on with the rows that are missing");
   json rows;
   if (options.all) {
     rows = audit_everything(options);
@@ -157,6 +201,7 @@ void run_audit(const AuditOptions& options) {
     const auto setup = std::make_shared<const federation::Setup>(run::load_spec(options.run));
     rows = audit_run(options, *setup, setup);
   }
+  if (launch().rank > 0) throw artifacts::OthersAtWork("rank 0 shows the rows");
   if (options.output.json) {
     print_json(document(rows));
   } else {
@@ -173,7 +218,7 @@ void run_audit(const AuditOptions& options) {
 void add_audit(Command& program) {
   auto options = std::make_shared<AuditOptions>();
   Command command =
-      program.subcommand("audit", "Attacks what a run releases: lower bounds on ε beside what is claimed and proven.");
+      program.subcommand("audit", "Attack what a run releases: lower bounds on ε beside what is claimed and proven");
   add_config_options(command, options->run).required(false);
   command.flag("--all", options->all, "every mechanism and method there is, on a small federation in memory");
   command.flag("--quick", options->quick, "fewer trials");
@@ -183,6 +228,9 @@ void add_audit(Command& program) {
       .range(0, 100000000)
       .shows_default();
   command.option("--seed", options->seed, "of trials and coins").shows_default();
+  command.option(
+      "--out", options->out,
+      "with --all: keeps its rows there, so that several processes can share them and a stopped audit goes on");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output, "what a run's audit.json holds");
   add_example(command, "sotto audit --all --quick");

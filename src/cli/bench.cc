@@ -2,6 +2,7 @@
 #include "base/table.h"
 #include "bench/account.h"
 #include "bench/dpsgd.h"
+#include "bench/federation.h"
 #include "bench/method.h"
 #include "bench/noise.h"
 #include "bench/prompt.h"
@@ -11,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/output.h"
+#include "transport/ranks.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,7 +46,9 @@ void add_measurement(Command& command, const std::string& example, const std::fu
   auto output = std::make_shared<OutputOptions>();
   add_output_options(command, *output, json_help);
   add_example(command, example);
-  command.callback([output, measure] { print_figures(measure(), *output); });
+  command.callback([output, measure] {
+    if (const json figures = measure(); !figures.is_null()) print_figures(figures, *output);
+  });
 }
 
 void add_simulate(Command& parent) {
@@ -55,7 +59,10 @@ void add_simulate(Command& parent) {
   command.option("--repeats", options->repeats, "Interleaved repetitions; medians are reported").range(1, 1000);
   command.flag("--engine-only", options->engine_only, "Skip the bare loops, e.g. to compare peak memory");
   add_threads_option(command, options->threads);
-  add_measurement(command, "sotto bench simulate --json", [options] { return bench::measure_simulation(*options); });
+  add_measurement(command, "sotto bench simulate --json", [options] {
+    const auto ranks = transport::open_ranks();
+    return ranks ? bench::measure_simulation(*options, *ranks) : bench::measure_simulation(*options);
+  });
 }
 
 void add_dpsgd(Command& parent) {
@@ -132,6 +139,23 @@ void add_prompt(Command& parent) {
   add_measurement(command, "sotto bench prompt --encoder tiny", [options] { return bench::measure_prompt(*options); });
 }
 
+void add_federation(Command& parent) {
+  auto options = std::make_shared<bench::FederationOptions>();
+  Command command = parent.subcommand(
+      "federation", "A federation between processes: uploads, a thousand connections, four clients, sealing");
+  command.option("--connections", options->connections, "Clients at a time").range(2, 10'000).shows_default();
+  command.option("--reporters", options->reporters, "Of a round, against one in which everybody reports")
+      .range(1, 10'000)
+      .shows_default();
+  command.option("--rounds", options->rounds, "Of either").range(1, 100).shows_default();
+  command.option("--folder", options->folder,
+                 "Where files are kept meanwhile, 4 MB a connection (default: where temporary files go)");
+  command.option("--only", options->only, "One part of it")
+      .one_of({"uploads", "sealing", "four-clients", "connections"});
+  command.flag("--quick", options->quick, "Small models and 40 connections: to see that it works, not to measure");
+  add_measurement(command, "sotto bench federation --json", [options] { return bench::measure_federation(*options); });
+}
+
 }  // namespace
 
 void add_bench(Command& program) {
@@ -144,6 +168,7 @@ void add_bench(Command& program) {
   add_method(command);
   add_vpdr(command);
   add_prompt(command);
+  add_federation(command);
 }
 
 }  // namespace sotto::cli

@@ -8,6 +8,7 @@
 #include "net/certificates.h"
 #include "net/key_folders.h"
 #include "net/names.h"
+#include "net/revocations.h"
 #include "net/tokens.h"
 
 #include <fmt/chrono.h>
@@ -41,6 +42,12 @@ struct TokenOptions {
   fs::path folder;
   std::vector<std::string> names;
   int days = 7;
+  OutputOptions output;
+};
+
+struct RevokeOptions {
+  fs::path folder;
+  std::vector<std::string> names;
   OutputOptions output;
 };
 
@@ -113,6 +120,15 @@ void issue(const IssueOptions& options) {
   }
   print_text(fmt::format("wrote {}; send it to {} together with {}\n", out.string(), options.name,
                          (options.folder / "authority.pem").string()));
+}
+
+void revoke(const RevokeOptions& options) {
+  for (const std::string& name : options.names) net::check_name(name, "a client");
+  net::read_certificate_file(options.folder / "authority.pem");
+  for (const std::string& name : options.names) {
+    net::revoke_client(options.folder, name);
+    print_text(fmt::format("{}: what was issued until now is refused from the next call on\n", name));
+  }
 }
 
 json describe(const std::string& certificate) {
@@ -196,6 +212,16 @@ void add_issue(Command& parent) {
   command.callback([options] { issue(*options); });
 }
 
+void add_revoke(Command& parent) {
+  Command command = parent.subcommand("revoke", "Shut clients out: their certificates and tokens are good no longer");
+  const auto options = std::make_shared<RevokeOptions>();
+  command.option("DIR", options->folder, "The folder that sotto serve has as --certs").required();
+  command.option("NAME", options->names, "Names of clients").required();
+  add_output_options(command, options->output, "");
+  add_example(command, "sotto certs revoke certs clinic-a");
+  command.callback([options] { revoke(*options); });
+}
+
 void add_show(Command& parent) {
   Command command = parent.subcommand("show", "What a certificate says: names, validity, fingerprint");
   const auto options = std::make_shared<ShowOptions>();
@@ -216,6 +242,7 @@ void add_certs(Command& program) {
   add_server(command);
   add_token(command);
   add_issue(command);
+  add_revoke(command);
   add_show(command);
 }
 

@@ -9,6 +9,7 @@
 #include "net/certificates.h"
 #include "net/key_folders.h"
 #include "remote/address.h"
+#include "remote/grpc_log.h"
 #include "remote/preflight.h"
 #include "serve/status.h"
 
@@ -89,6 +90,7 @@ std::vector<Finding> check_server(const CheckOptions& options) {
 }
 
 void check(const CheckOptions& options) {
+  remote::silence_grpc();
   const std::vector<Finding> findings =
       fs::is_directory(options.what)
           ? remote::check_home({.home = options.what, .address = options.server, .insecure = options.insecure})

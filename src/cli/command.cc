@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "base/error.h"
+#include "base/launch.h"
 #include "base/text.h"
 #include "cli/help_texts.h"
 
@@ -12,17 +14,66 @@
 namespace sotto::cli {
 namespace {
 
-// CLI11 says only that a command is missing when an unknown one was given.
-std::string explain(const CLI::ParseError& error, const CLI::App& program, int argc, char** argv) {
-  const std::string first = argc > 1 ? argv[1] : "";
-  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::RequiredError) || first.empty() ||
-      first.starts_with('-')) {
-    return error.what();
+// The command that was meant, as far as it was understood: sotto, sotto ledger, sotto ledger show.
+struct Understood {
+  const CLI::App* command;
+  std::string name;
+};
+
+Understood understood(const CLI::App& program) {
+  Understood result{&program, program.get_name()};
+  for (std::vector<CLI::App*> next = result.command->get_subcommands(); !next.empty();
+       next = result.command->get_subcommands()) {
+    result.command = next.front();
+    result.name += " " + next.front()->get_name();
   }
-  std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands({})) commands.push_back(command->get_name());
-  if (std::find(commands.begin(), commands.end(), first) != commands.end()) return error.what();
-  return fmt::format("there is no command '{}'{}", first, did_you_mean(first, commands));
+  return result;
+}
+
+std::vector<std::string> commands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : command.get_subcommands({})) {
+    if (!one->get_name().empty()) names.push_back(one->get_name());  // those without are groups of options
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options({})) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What CLI11 found, in words that name what was written and what could be.
+std::string explain(const CLI::ParseError& error, const CLI::App& program) {
+  const Understood at = understood(program);
+  std::vector<std::string> words = program.remaining(true);
+  const std::vector<std::string> commands = commands_of(*at.command);
+  const bool required = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (required && !commands.empty()) {
+    if (words.empty() || words.front().starts_with('-'))
+      return fmt::format("{}: say which: {}", at.name, join(commands, ", "));
+    return at.command == &program
+               ? fmt::format("there is no command '{}'{}", words.front(), did_you_mean(words.front(), commands))
+               : fmt::format("there is no '{} {}'{}", at.name, words.front(), did_you_mean(words.front(), commands));
+  }
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) || words.empty()) return error.what();
+  const auto option = std::find_if(words.begin(), words.end(), [](const auto& word) { return word.starts_with('-'); });
+  if (option == words.end()) return fmt::format("'{}' is one word too many", words.front());
+  const std::string name = option->substr(0, option->find('='));
+  return fmt::format("there is no option {}{}", name, did_you_mean(name, options_of(*at.command)));
+}
+
+template <typename Value>
+CLI::Validator within(Value low, Value high) {
+  const auto problem = [low, high](const std::string& text) {
+    Value value{};
+    const bool inside = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return inside ? std::string() : fmt::format("must be a number from {} to {}, not {}", low, high, text);
+  };
+  return CLI::Validator(problem, CLI::Range(low, high).get_description());
 }
 
 }  // namespace
@@ -32,11 +83,11 @@ Option Option::required(bool is_required) {
 }
 
 Option Option::range(int low, int high) {
-  return Option(option_->check(CLI::Range(low, high)));
+  return Option(option_->check(within(low, high)));
 }
 
 Option Option::range(double low, double high) {
-  return Option(option_->check(CLI::Range(low, high)));
+  return Option(option_->check(within(low, high)));
 }
 
 Option Option::positive() {
@@ -58,7 +109,11 @@ Option Option::at_least(int64_t low) {
 }
 
 Option Option::one_of(const std::vector<std::string>& choices) {
-  return Option(option_->check(CLI::IsMember(choices)));
+  const auto problem = [choices](const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
+    return fmt::format("must be one of {}, not '{}'{}", join(choices, ", "), text, did_you_mean(text, choices));
+  };
+  return Option(option_->check(CLI::Validator(problem, CLI::IsMember(choices).get_description())));
 }
 
 Option Option::repeatable() {
@@ -149,9 +204,8 @@ int Program::run(int argc, char** argv) {
       return 0;
     }
     if (asked_for_help) return app_->exit(error);
-    fmt::print(stderr, "{}: {} (see {} --help)\n", app_->get_name(), explain(error, *app_, argc, argv),
-               app_->get_name());
-    return 2;
+    if (launch().rank > 0) return 2;  // rank 0 says it
+    fail_user("{} (see {} --help)", explain(error, *app_), understood(*app_).name);
   }
 }
 

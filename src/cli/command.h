@@ -87,7 +87,7 @@ class Program : public Command {
   ~Program();
 
   // Parses the command line and runs the callback of the command that was given, whose exceptions come through. Returns
-  // the exit code: 0, also after --help and --version; 2 after a line on standard error if the command line is wrong.
+  // the exit code, also after --help and --version. A command line that is wrong is a UserError.
   int run(int argc, char** argv);
 
   // Source of what the launcher answers by itself (help_texts.h).

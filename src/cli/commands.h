@@ -6,6 +6,7 @@ namespace sotto::cli {
 class Command;
 
 void add_account(Command& program);
+void add_advise(Command& program);
 void add_attack(Command& program);
 void add_audit(Command& program);
 void add_bench(Command& program);
@@ -17,6 +18,7 @@ void add_data_features(Command& data_command);
 void add_enrol(Command& program);
 void add_export(Command& program);
 void add_fit(Command& program);
+void add_model(Command& program);
 void add_plan(Command& program);
 void add_embed(Command& program);
 void add_predict(Command& program);
@@ -24,6 +26,7 @@ void add_join(Command& program);
 void add_ledger(Command& program);
 void add_list(Command& program);
 void add_pretrain(Command& program);
+void add_prune(Command& program);
 void add_report(Command& program);
 void add_run(Command& program);
 void add_serve(Command& program);

@@ -1,7 +1,11 @@
 #include "cli/config_options.h"
 
+#include "base/launch.h"
 #include "base/parallel.h"
 #include "cli/command.h"
+
+#include <algorithm>
+#include <thread>
 
 namespace sotto::cli {
 
@@ -17,7 +21,10 @@ void add_threads_option(Command& command, int& threads) {
 }
 
 int resolve_threads(int threads) {
-  return threads > 0 ? threads : available_threads();
+  if (threads > 0) return threads;
+  // Ranks on one machine share its cores, if they were not given some each.
+  const int share = static_cast<int>(std::thread::hardware_concurrency()) / std::max(1, launch().local_size);
+  return std::max(1, std::min(available_threads(), launch().local_size > 1 ? share : available_threads()));
 }
 
 }  // namespace sotto::cli

@@ -2,10 +2,11 @@
 
 #include "artifacts/privacy_section.h"
 #include "base/log.h"
+#include "base/natural_order.h"
 #include "base/terminal.h"
 #include "base/text.h"
-
-#include <nlohmann/json.hpp>
+#include "cli/labelled_line.h"
+#include "cli/output.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,15 +15,8 @@
 namespace sotto::cli {
 namespace {
 
-using nlohmann::json;
-using nlohmann::literals::operator""_json_pointer;
-
 std::string percent(double value) {
   return std::isfinite(value) ? fmt::format("{:.2f}", 100 * value) : "–";
-}
-
-std::string percent(const json& value) {
-  return value.is_number() ? percent(value.get<double>()) : "–";
 }
 
 int64_t clients_per_round(const config::RunSpec& spec) {
@@ -30,8 +24,10 @@ int64_t clients_per_round(const config::RunSpec& spec) {
 }
 
 // ε is worked out for free up to so many seconds, then only while it takes no more than this share of the time.
-constexpr double kFreeSeconds = 0.05;
+constexpr double kFreeSeconds = 0.5;
 constexpr double kShareOfTime = 0.01;
+
+constexpr size_t kTextColumn = 14;  // of a summary's lines
 
 constexpr int kGap = 2;  // columns between the columns of the table
 
@@ -45,23 +41,52 @@ std::string epsilon(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value) : "∞";
 }
 
-std::string epsilon(const json& value) {
-  if (value.is_null()) return "none";
-  if (value["min"] == value["max"]) return fmt::format("{:.4g}", value["max"].get<double>());
-  return fmt::format("{:.4g} / {:.4g} / {:.4g} (min / median / max)", value["min"].get<double>(),
-                     value["median"].get<double>(), value["max"].get<double>());
+std::string epsilon(const std::optional<artifacts::EpsilonSpread>& spread) {
+  if (!spread) return "none";
+  const std::string least = epsilon(spread->min);
+  const std::string most = epsilon(spread->max);
+  if (least == most) return most;
+  return fmt::format("{} / {} / {} (min / median / max)", least, epsilon(spread->median), most);
 }
 
 // What is claimed and proven, or simulated, against one observer.
-std::string guarantee(const json& row, privacy::Basis basis) {
-  const auto observer = row["observer"].get<std::string>();
-  if (!row["proven_epsilon"].is_null()) {
-    return fmt::format("claimed ε {}, {} {} against the {}", epsilon(row["claimed_epsilon"]),
-                       privacy::epsilon_name(basis), epsilon(row["proven_epsilon"]), observer);
+std::string guarantee(const std::string& label, const artifacts::SpentAgainst& spent, privacy::Basis basis) {
+  if (spent.proven) {
+    const std::string claimed = fmt::format("claimed ε {},", epsilon(spent.claimed));
+    const std::string proven =
+        fmt::format("{} {} against the {}", privacy::epsilon_name(basis), epsilon(spent.proven), spent.observer);
+    if (kTextColumn + display_width(claimed) + 1 + display_width(proven) <= kLine) {
+      return labelled_line(label, claimed + " " + proven, kTextColumn);
+    }
+    return labelled_line(label, claimed, kTextColumn) + labelled_line("", proven, kTextColumn);
   }
-  const std::string claimed =
-      row["claimed_epsilon"].is_null() ? "" : fmt::format("claimed ε {}, ", epsilon(row["claimed_epsilon"]));
-  return fmt::format("{}no guarantee against the {}: {}", claimed, observer, row["why_unproven"].get<std::string>());
+  const std::string claimed = spent.claimed ? fmt::format("claimed ε {}, ", epsilon(spent.claimed)) : "";
+  return labelled_line(label,
+                       fmt::format("{}no guarantee against the {}: {}", claimed, spent.observer, spent.why_unproven),
+                       kTextColumn);
+}
+
+// In columns that line up, as many as fit a line of 80 characters, from left to right in the order of their names.
+std::string per_domain(const std::map<std::string, double>& accuracies) {
+  constexpr size_t kIndent = kTextColumn, kBetween = 3;
+  std::vector<std::string> names;
+  size_t widest = 0;
+  for (const auto& [domain, value] : accuracies) {
+    names.push_back(domain);
+    widest = std::max(widest, display_width(domain));
+  }
+  std::sort(names.begin(), names.end(), naturally_before);
+  const size_t cell = widest + std::string_view(" 100.00 %").size() + kBetween;
+  const size_t columns = std::max<size_t>(1, (kLine - kIndent + kBetween) / cell);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool starts_line = i % columns == 0, ends_line = i % columns == columns - 1 || i + 1 == names.size();
+    if (starts_line) text += fmt::format("{:<{}}", i == 0 ? "per domain" : "", kIndent);
+    const std::string padding(widest - display_width(names[i]), ' ');
+    text += fmt::format("{}{} {:>6} %{}", names[i], padding, percent(accuracies.at(names[i])),
+                        ends_line ? "\n" : std::string(kBetween, ' '));
+  }
+  return text;
 }
 
 }  // namespace
@@ -110,6 +135,11 @@ std::vector<ConsoleWatcher::Column> ConsoleWatcher::columns() const {
       {"± std", 6, 3, accuracy(&federation::Spread::std)},
       {"worst %", 7, 7, accuracy(&federation::Spread::worst)},
       {"global %", 8, 5, [](const Record& r) { return percent(r.evaluation->global_accuracy); }}};
+  if (spec_.federation.global_test > 0) {
+    all.push_back({"all classes %", 13, 5, [](const Record& r) {
+                     return percent(r.evaluation->over(&federation::ClientScore::global_test_accuracy).mean);
+                   }});
+  }
   if (ledger_ != nullptr && spec_.privacy) {
     all.push_back({"claimed ε", 9, 6, [this](const Record&) { return spent_ ? epsilon(spent_->claimed) : "–"; }});
     const std::string title = privacy::epsilon_name(privacy::basis_of(spec_.privacy->generator));
@@ -150,51 +180,56 @@ void ConsoleWatcher::round(const federation::RoundRecord& record) {
   info("{}", row([&](const Column& column) { return column.cell(record); }));
 }
 
-std::string describe_summary(const json& summary) {
-  const json& accuracy = summary["accuracy"];
-  const json& privacy = summary["privacy"];
-  std::string text = fmt::format("accuracy      {} % mean over clients (± {}, worst {})\n", percent(accuracy["mean"]),
-                                 percent(accuracy["std"]), percent(accuracy["worst"]));
-  if (summary["accuracy_global"].is_number()) {
-    text += fmt::format("global model  {} %\n", percent(summary["accuracy_global"]));
+std::string describe_summary(const artifacts::RunSummary& summary) {
+  using federation::ClientScore;
+  const federation::Evaluation& evaluation = summary.evaluation;
+  const federation::Spread accuracy = evaluation.over(&ClientScore::accuracy);
+  std::string text = fmt::format("accuracy      {} % mean over clients (± {}, worst {})\n", percent(accuracy.mean),
+                                 percent(accuracy.std), percent(accuracy.worst));
+  if (std::isfinite(evaluation.global_accuracy)) {
+    text += fmt::format("global model  {} %\n", percent(evaluation.global_accuracy));
   }
-  if (summary.contains("auroc")) {
-    text += fmt::format("AUROC         {:.4f} mean over clients\n", summary["auroc"]["mean"].get<double>());
+  if (const federation::Spread everywhere = evaluation.over(&ClientScore::global_test_accuracy);
+      std::isfinite(everywhere.mean)) {
+    text += fmt::format("global test   {} % mean over clients (± {}, worst {})\n", percent(everywhere.mean),
+                        percent(everywhere.std), percent(everywhere.worst));
   }
-  if (summary.contains("neighbour_accuracy")) {
+  if (const double validation = evaluation.over(&ClientScore::validation_accuracy).mean; std::isfinite(validation)) {
+    text += fmt::format("validation    {} % mean over clients\n", percent(validation));
+  }
+  if (const double auroc = evaluation.over(&ClientScore::auroc).mean; std::isfinite(auroc)) {
+    text += fmt::format("AUROC         {:.4f} mean over clients\n", auroc);
+  }
+  if (const double others = evaluation.over(&ClientScore::neighbour_accuracy).mean; std::isfinite(others)) {
     text += fmt::format("own classes   {} %, others' classes {} %\n",
-                        percent(summary.value("/local_accuracy/mean"_json_pointer, json())),
-                        percent(summary["neighbour_accuracy"]["mean"]));
+                        percent(evaluation.over(&ClientScore::local_accuracy).mean), percent(others));
   }
-  if (summary.contains("accuracy_per_domain")) {
-    text += "per domain    ";
-    for (const auto& [domain, value] : summary["accuracy_per_domain"].items())
-      text += fmt::format("{} {} %  ", domain, percent(value));
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += "\n";
+  if (!evaluation.domain_accuracy.empty()) {
+    text += per_domain(evaluation.domain_accuracy);
   }
-  if (const json abstained = summary.value("abstained", json::object()); !abstained.empty()) {
+  if (!summary.abstained.empty()) {
     std::vector<std::string> clients;
-    for (const auto& [client, times] : abstained.items())
-      clients.push_back(fmt::format("{} ({}×)", client, times.dump()));
+    for (const auto& [client, times] : summary.abstained) clients.push_back(fmt::format("{} ({}×)", client, times));
     constexpr size_t kListed = 8;
     const size_t more = clients.size() - std::min(clients.size(), kListed);
     clients.resize(std::min(clients.size(), kListed));
-    text += fmt::format("abstained     {}{}: their budgets were spent\n", join(clients, ", "),
-                        more == 0 ? "" : fmt::format(" and {} more clients", more));
+    text += labelled_line("abstained",
+                          fmt::format("{}{}: their budgets were spent", join(clients, ", "),
+                                      more == 0 ? "" : fmt::format(" and {} more clients", more)),
+                          kTextColumn);
   }
-  text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n",
-                      summary["samples_per_second"].get<double>(), summary["seconds"].get<double>());
-  const privacy::Basis basis = artifacts::basis_in(summary);
-  text += "privacy       " + guarantee(privacy, basis) + "\n";
-  for (const json& other : privacy["observers"]) {
-    if (other["observer"] == privacy["observer"] || other["proven_epsilon"] == privacy["proven_epsilon"]) continue;
-    text += "              " + guarantee(other, basis) + "\n";
+  text += fmt::format("speed         {:.0f} samples/s over {:.1f} s of training\n", summary.samples_per_second,
+                      summary.seconds);
+  const artifacts::PrivacySummary& privacy = summary.privacy;
+  text += guarantee("privacy", privacy.declared, privacy.basis);
+  bool any_finite = false;
+  for (const artifacts::SpentAgainst& other : privacy.observers) {
+    any_finite = any_finite || other.proven;
+    if (other.observer == privacy.declared.observer || other.proven == privacy.declared.proven) continue;
+    text += guarantee("", other, privacy.basis);
   }
-  const auto is_finite = [](const json& row) { return !row["proven_epsilon"].is_null(); };
-  const json why = privacy.value("basis_why", json());
-  if (!why.is_null() && std::any_of(privacy["observers"].begin(), privacy["observers"].end(), is_finite)) {
-    text += fmt::format("              {}: {}\n", settings::word(basis), why.get<std::string>());
+  if (!privacy.basis_why.empty() && any_finite) {
+    text += labelled_line("", fmt::format("{}: {}", settings::word(privacy.basis), privacy.basis_why), kTextColumn);
   }
   return text;
 }

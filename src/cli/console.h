@@ -1,11 +1,10 @@
 // A run as it is watched in a terminal: a bar with time left and the ε spent so far, and a row per evaluated round.
 #pragma once
 
+#include "artifacts/run_summary.h"
 #include "base/progress.h"
 #include "federation/federation.h"
 #include "privacy/spending.h"
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <chrono>
 #include <functional>
@@ -51,7 +50,7 @@ class ConsoleWatcher {
   std::vector<Column> columns_;              // chosen when the first row is printed
 };
 
-// The figures of a summary.json as a few aligned lines.
-std::string describe_summary(const nlohmann::json& summary);
+// The figures of a summary as a few aligned lines.
+std::string describe_summary(const artifacts::RunSummary& summary);
 
 }  // namespace sotto::cli

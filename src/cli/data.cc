@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/labelled_line.h"
 #include "cli/output.h"
 #include "data/custom.h"
 #include "data/install/install.h"
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 namespace sotto::cli {
 namespace {
@@ -61,14 +63,24 @@ json dataset_json(const data::DatasetInfo& info) {
           {"installable", info.installable}};
 }
 
+std::string repeated(std::string_view part, size_t times) {
+  std::string text;
+  for (size_t i = 0; i < times; ++i) text += part;
+  return text;
+}
+
 std::string listing(const char* title, const json& items) {
-  Table table({title, "what", "where it is, or how to get it"});
+  constexpr size_t kColumn = 20;
+  std::string text =
+      labelled_line(title, "what it is, and where: a path, or → how to get it", kColumn) + repeated("─", kLine) + "\n";
   for (const json& item : items) {
     const json& location = item.at("location");
-    table.add_row({item.at("name"), item.at("what"),
-                   location.is_null() ? "→ " + item.at("how_to_get").get<std::string>() : location.get<std::string>()});
+    text += labelled_line(item.at("name"), item.at("what"), kColumn);
+    text += labelled_line(
+        "", location.is_null() ? "→ " + item.at("how_to_get").get<std::string>() : location.get<std::string>(),
+        kColumn);
   }
-  return table.to_string();
+  return text;
 }
 
 void list(const OutputOptions& output) {
@@ -80,7 +92,8 @@ void list(const OutputOptions& output) {
   }
   if (output.json) return print_json({{"datasets", datasets}, {"weights", weights}});
   print_text(listing("dataset", datasets) + "\n" + listing("pretrained weights", weights) +
-             "\nYour own data: data.name = \"custom\" and data.path, or sotto data show PATH to look at it.\n");
+             "\nYour own data: data.name = \"custom\" and data.path.\n"
+             "To look at it: sotto data show PATH.\n");
 }
 
 // ---- show
@@ -164,7 +177,7 @@ std::string balance_table(const data::Dataset& dataset) {
   for (int64_t c = 0; c < shown; ++c)
     add(dataset.class_names[static_cast<size_t>(c)], train[c], test[c].item<int64_t>());
   add("all classes", train.sum(0), dataset.test.size());
-  std::string text = table.to_string();
+  std::string text = table.to_string(kLine);
   if (shown < dataset.classes()) {
     text += fmt::format("({} more classes; --json lists them all)\n", dataset.classes() - shown) +
             spread_text("class", train.sum(1));
@@ -272,7 +285,7 @@ void check(const NamesOptions& options) {
   if (options.output.json) {
     print_json(check_json(results));
   } else {
-    print_text(table.to_string());
+    print_text(table.to_string(kLine));
   }
   if (broken > 0) fail_user("{} of {} datasets cannot be used", broken, results.size());
 }

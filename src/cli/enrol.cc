@@ -8,6 +8,7 @@
 #include "net/key_folders.h"
 #include "remote/authority.h"
 #include "remote/client.h"
+#include "remote/grpc_log.h"
 
 #include <fmt/format.h>
 
@@ -79,6 +80,7 @@ void enrol_at_server(const EnrolOptions& options) {
   if (!options.fingerprint.empty() && !is_fingerprint(options.fingerprint)) {
     fail_user("--fingerprint is 64 of 0-9 and a-f, the last word of what `sotto certs token` prints");
   }
+  remote::silence_grpc();
   try {
     const std::string authority = options.authority.empty()
                                       ? remote::find_authority(options.server, options.fingerprint)

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/model_source.h"
 #include "cli/output.h"
 #include "io/safetensors.h"
 #include "methods/catalogue.h"
@@ -27,8 +28,7 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(300);
 
 struct ExportOptions {
-  std::string run;
-  int64_t client = -1;
+  ModelSource model;
   std::string out;          // one of these three
   std::string csv;          // a file, or - for standard output
   std::string tensorboard;  // a folder
@@ -44,7 +44,7 @@ void export_model(const ExportOptions& options) {
   if (format != ".pt" && format != ".pth" && format != ".safetensors") {
     fail_user("--out {}: end the name in .pt (a PyTorch state dict) or .safetensors", options.out);
   }
-  const artifacts::TrainedModel model(options.run, options.client < 0 ? std::nullopt : std::optional(options.client));
+  const artifacts::TrainedModel model = open_model(options.model);
   const NamedTensors weights = model.weights();
   const config::RunSpec& spec = model.setup().spec();
   const data::Dataset& dataset = model.setup().dataset();
@@ -72,8 +72,8 @@ void export_model(const ExportOptions& options) {
 }
 
 void export_csv(const ExportOptions& options) {
-  const artifacts::RunReader run(options.run);
-  const config::RunSpec spec = run::load_spec({.config = options.run, .overrides = {}});
+  const artifacts::RunReader run(options.model.folder);
+  const config::RunSpec spec = run::load_spec({.config = options.model.folder, .overrides = {}});
   const artifacts::CsvTable table = options.table == "clients"  ? artifacts::clients_csv(run, spec)
                                     : options.table == "rounds" ? artifacts::rounds_csv(run, spec)
                                                                 : artifacts::ledger_csv(run);
@@ -90,12 +90,12 @@ void export_csv(const ExportOptions& options) {
 }
 
 void export_events(const ExportOptions& options) {
-  const artifacts::RunReader run(options.run);
-  artifacts::EventExport events(run, run::load_spec({.config = options.run, .overrides = {}}), options.tensorboard,
-                                options.per_client);
+  const artifacts::RunReader run(options.model.folder);
+  artifacts::EventExport events(run, run::load_spec({.config = options.model.folder, .overrides = {}}),
+                                options.tensorboard, options.per_client);
   if (options.follow) {
     catch_interrupts();
-    info("following {} until it is finished", options.run);
+    info("following {} until it is finished", options.model.folder);
   }
   for (bool finished = !options.follow; !finished;) {
     finished = run.summary().has_value();
@@ -117,6 +117,7 @@ void export_events(const ExportOptions& options) {
 
 void export_run(const ExportOptions& options) {
   const bool events = !options.tensorboard.empty();
+  if (options.out.empty()) refuse_home(options.model.folder, events ? "--tensorboard" : "--csv");
   if ((options.follow || options.per_client) && !events) {
     fail_user("--follow and --per-client belong to --tensorboard");
   }
@@ -135,12 +136,12 @@ void add_export(Command& program) {
   auto options = std::make_shared<ExportOptions>();
   Command command =
       program.subcommand("export", "Write a trained model, a run's figures as CSV, or event files for TensorBoard");
-  command.option("RUN", options->run, "A run directory").required();
+  command.option("FOLDER", options->model.folder, "A run directory, a client's home, or a server's folder").required();
   Command what = command.exactly_one_of("What to write (one of)");
   what.option("--out,-o", options->out, "The model: NAME.pt (PyTorch state dict) or NAME.safetensors");
   what.option("--csv", options->csv, "A table of the run: a file, or - for standard output");
   what.option("--tensorboard", options->tensorboard, "A folder for the run's event file");
-  command.option("--client", options->client, "This client's model (default: the global one)").at_least(0);
+  add_model_options(command, options->model);
   command.option("--table", options->table, "Which table --csv writes: clients, rounds or ledger")
       .one_of({"clients", "rounds", "ledger"})
       .shows_default();
@@ -149,6 +150,7 @@ void add_export(Command& program) {
   add_output_options(command, options->output, "Print what was written as JSON");
   add_example(command,
               "sotto export runs/first -o model.pt\n"
+              "  sotto export hospital-1 -o own.safetensors\n"
               "  sotto export runs/first --csv clients.csv\n"
               "  sotto export runs/first --tensorboard events/first --follow");
   command.callback([options] { export_run(*options); });

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json_number.h"
 #include "base/table.h"
+#include "cli/output.h"
 #include "privacy/basis.h"
 #include "privacy/home.h"
 #include "privacy/spending.h"
@@ -132,7 +133,7 @@ std::string describe_home(const json& shown, bool all) {
     clients.add_row({rows[i]["client"].dump(), rows[i]["releases"].dump(), number_text(rows[i]["budget"]),
                      number_text(rows[i]["spent"]), number_text(rows[i]["left"])});
   }
-  text += fmt::format("\n{}\n{}", runs.to_string(), clients.to_string());
+  text += fmt::format("\n{}\n{}", runs.to_string(kLine), clients.to_string(kLine));
   if (count < rows.size()) text += fmt::format("… and {} more clients (--all)\n", rows.size() - count);
   return text;
 }

@@ -41,8 +41,10 @@ bool asks_owner(const federation::FederationPlan& plan, const member::Prospect& 
   if (yes) return true;
   if (::isatty(STDIN_FILENO) == 0) fail_user("nobody is here to agree; read the plan above, and add --yes");
   fmt::print(stderr, "take part? [y/N] ");
+  end_on_interrupt("not joined; nothing was sent");
   std::string answer;
   std::getline(std::cin, answer);
+  catch_interrupts();
   return answer == "y" || answer == "yes";
 }
 
@@ -62,6 +64,8 @@ void join(const JoinOptions& options) {
   if (options.log == "json") {
     log_json(PlainMessages::kDropped);
     remote::log_grpc_as_json();
+  } else {
+    remote::silence_grpc();
   }
   catch_interrupts();
   remote::SessionOptions session;
@@ -76,7 +80,7 @@ void join(const JoinOptions& options) {
   };
   session.round_done = [](const remote::SessionRound& round) {
     log_round(round);
-    info("round {}: {}; {}; ε spent {:.4g}", round.round,
+    info("{}: {}; {}; ε spent {:.4g}", round.evaluation ? "evaluation" : fmt::format("round {}", round.round),
          round.sent          ? "sent"
          : round.why.empty() ? "nothing to send"
                              : "nothing sent, " + round.why,

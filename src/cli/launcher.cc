@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -39,6 +40,17 @@ fs::path engine() {
   return fs::exists(beside, error) ? beside : here.parent_path() / SOTTO_LIBEXEC / "sotto-engine";
 }
 
+// OpenBLAS knows processors by their numbers when it is loaded, and gives those that are newer than it kernels of 2004,
+// which take several times as long. What a processor can do says more than its number; who knows better says so.
+void choose_matrix_kernels() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  ::setenv("OPENBLAS_CORETYPE", wide ? "SkylakeX" : "Haswell", /*replace=*/0);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,6 +60,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sotto: cannot write to standard output: %s\n", std::strerror(errno));
     return 2;
   }
+  choose_matrix_kernels();
   const fs::path program = engine();
   ::execv(program.c_str(), argv);
   std::fprintf(stderr, "sotto: cannot start %s: %s; install sotto again\n", program.c_str(), std::strerror(errno));

@@ -125,7 +125,7 @@ void list(const Listing& listing, const OutputOptions& output) {
     for (const std::string& column : listing.columns) row.push_back(cell(item.at(column)));
     table.add_row(row);
   }
-  print_text(table.to_string());
+  print_text(table.to_string(kLine));
 }
 
 }  // namespace

@@ -12,6 +12,19 @@
 #include <cstring>
 
 namespace sotto::cli {
+namespace {
+
+thread_local std::string* captured = nullptr;
+
+}  // namespace
+
+CapturedOutput::CapturedOutput() {
+  captured = &text_;
+}
+
+CapturedOutput::~CapturedOutput() {
+  captured = nullptr;
+}
 
 void add_output_options(Command& command, OutputOptions& options, const std::string& json_help) {
   if (!json_help.empty()) command.flag("--json", options.json, json_help);
@@ -24,6 +37,10 @@ void print_json(const nlohmann::json& value) {
 }
 
 void print_text(const std::string& text) {
+  if (captured != nullptr) {
+    *captured += text;
+    return;
+  }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) fail_user("cannot write to standard output: {}", std::strerror(errno));
 }

@@ -5,12 +5,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 namespace sotto::cli {
 
 class Command;
+
+// Characters of a line that any terminal shows.
+inline constexpr size_t kLine = 80;
 
 struct OutputOptions {
   bool json = false;
@@ -27,6 +31,19 @@ void print_text(const std::string& text);
 
 // The same for words about a result that is elsewhere, in a file: nothing with --quiet.
 void print_note(const std::string& text);
+
+// While it lives, what this thread prints is kept here instead.
+class CapturedOutput {
+ public:
+  CapturedOutput();
+  ~CapturedOutput();
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
 
 // A run's ε, ∞ if it has none, in a column that is named after the weakest basis of the runs in it: one that is proven
 // among others that are not says so itself.

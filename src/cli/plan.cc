@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/labelled_line.h"
 #include "cli/output.h"
 #include "federation/setup.h"
 #include "methods/catalogue.h"
@@ -13,10 +14,13 @@
 #include "report/partition_table.h"
 #include "run/partition_summary.h"
 
+#include <ATen/ATen.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -84,6 +88,16 @@ json release_json(const config::RunSpec& spec, const privacy::Channel& channel) 
   return value;
 }
 
+// How many training records clients have: all of them, or the first of very many.
+at::Tensor records_of_clients(const federation::Setup& setup) {
+  constexpr int64_t kMostCounted = 10'000;
+  std::vector<int64_t> records;
+  for (int64_t client = 0; client < std::min(setup.spec().data.clients, kMostCounted); ++client) {
+    records.push_back(setup.partition().shard(client).size());
+  }
+  return at::tensor(records, at::kLong);
+}
+
 // Clients of one budget, and the one with their median number of records, who stands for them.
 struct BudgetClass {
   double budget = 0;
@@ -99,7 +113,9 @@ std::vector<BudgetClass> budget_classes(const config::RunSpec& spec, const at::T
   for (int64_t client = 0; client < spec.data.clients; ++client) {
     by_budget[spec.privacy->budget_of(client)].push_back(client);
   }
-  const auto count = [&](int64_t client) { return records[client].item<int64_t>(); };
+  const auto count = [&](int64_t client) {
+    return client < records.size(0) ? records.data_ptr<int64_t>()[client] : std::numeric_limits<int64_t>::max();
+  };
   std::vector<BudgetClass> all;
   for (auto& [budget, clients] : by_budget) {
     std::vector<int64_t> by_size = clients;
@@ -138,10 +154,10 @@ json promise_json(const config::RunSpec& spec, const methods::ReleasePlan& relea
   return value;
 }
 
-json plan_json(const federation::Setup& setup, const report::PartitionSummary& partition) {
+json plan_json(const federation::Setup& setup) {
   const config::RunSpec& spec = setup.spec();
   const Sizes sizes = parameter_counts(setup);
-  const at::Tensor records = partition.counts.sum(1);
+  const at::Tensor records = records_of_clients(setup);
   const int64_t cohort = spec.federation.cohort == 0 ? spec.data.clients : spec.federation.cohort;
   const methods::ReleasePlan planned = setup.plan_for(median_client(records));
   json releases = json::array();
@@ -196,32 +212,33 @@ std::string noise_text(const json& budgets) {
     }
   }
   if (!any) return "";
-  return "\n" + table.to_string() +
+  return fmt::format("\n{}", table.to_string(kLine)) +
          "noise: its norm over the run / the most that all releases could add up to.\n"
          "At best; learning needs it well below 1. --json has sampling, sensitivity, more.\n";
 }
 
 std::string plan_text(const json& plan, const report::PartitionSummary& partition) {
-  std::string text = fmt::format(
-      "data        {}: {} training records, {} test records, {} classes\n"
+  std::string text = labelled_line(
+      "data", fmt::format("{}: {} training records, {} test records, {} classes", plan["dataset"].get<std::string>(),
+                          plan["train_records"].dump(), plan["test_records"].dump(), plan["classes"].dump()));
+  text += fmt::format(
       "clients     {}, {} a round, {} records each\n"
       "model       {}: {} shared and {} personal parameters\n"
       "method      {} ({})\n"
       "work        {} rounds of {} steps per client; {:.2f} MB of uploads a round\n",
-      plan["dataset"].get<std::string>(), plan["train_records"].dump(), plan["test_records"].dump(),
-      plan["classes"].dump(), plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]),
+      plan["clients"].dump(), plan["cohort"].dump(), range(plan["records_per_client"]),
       plan["model"].get<std::string>(), plan["shared_parameters"].dump(), plan["personal_parameters"].dump(),
       plan["method"].get<std::string>(), plan["variant"].get<std::string>(), plan["rounds"].dump(),
       range(plan["steps_per_client_and_round"]), plan["upload_megabytes_per_round"].get<double>());
   if (!plan["adjacency"].is_null()) {
-    text += fmt::format("adjacency   {}: {}\n", plan["adjacency"].get<std::string>(),
-                        plan["adjacency_means"].get<std::string>());
+    text += labelled_line("adjacency", fmt::format("{}: {}", plan["adjacency"].get<std::string>(),
+                                                   plan["adjacency_means"].get<std::string>()));
   }
   const auto basis = plan["basis"].get<std::string>();
   if (!plan["basis_why"].is_null()) {
-    text += fmt::format("basis       {}: {}\n", basis, plan["basis_why"].get<std::string>());
+    text += labelled_line("basis", fmt::format("{}: {}", basis, plan["basis_why"].get<std::string>()));
   }
-  text += "\n" + report::partition_table(partition) + "\n";
+  text += fmt::format("\n{}\n", report::partition_table(partition));
   if (plan["releases"].empty()) return text + "releases    none: nothing leaves the clients\n";
   Table table({"release", "seen by", "mechanism", "how often", "guarantee"});
   for (const json& release : plan["releases"]) {
@@ -229,15 +246,18 @@ std::string plan_text(const json& plan, const report::PartitionSummary& partitio
     table.add_row({release["what"], release["observer"], release["mechanism"], release["how_often"],
                    why.is_null() ? basis : "none: " + why.get<std::string>()});
   }
-  text += table.to_string();
+  text += table.to_string(kLine);
   return text + noise_text(plan["budgets"]);
 }
 
 void plan(const PlanOptions& options) {
+  if (!options.picture.empty() && fs::path(options.picture).extension() != ".png") {
+    fail_user("--picture {}: the picture is a file NAME.png", options.picture);
+  }
   const federation::Setup setup(run::load_spec(options.config));
   const report::PartitionSummary partition = run::summarise_partition(setup);
   if (!options.picture.empty()) report::write_partition_picture(options.picture, partition);
-  const json value = plan_json(setup, partition);
+  const json value = plan_json(setup);
   if (options.output.json) {
     print_json(value);
   } else {

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/model_source.h"
 #include "cli/output.h"
 #include "data/custom.h"
 #include "data/source.h"
@@ -24,9 +25,8 @@ namespace {
 using nlohmann::json;
 
 struct PredictOptions {
-  std::string run;
-  std::string prompt;  // a prompt's file instead of a run
-  int64_t client = -1;
+  ModelSource model;
+  std::string prompt;  // a prompt's file instead of a model
   std::vector<std::string> images;
   std::string data;
   int64_t test = 0;
@@ -50,7 +50,7 @@ at::Tensor with_channels(const at::Tensor& images, int64_t channels) {
 
 Question from_images(const std::vector<std::string>& files, const data::Dataset& trained_on) {
   if (trained_on.kind != data::Kind::kImages) {
-    fail_user("--image: the model of this run does not read images; use --data or --test");
+    fail_user("--image: this model does not read images; use --data or --test");
   }
   const std::vector<int64_t> shape = trained_on.record_shape();
   const auto count = static_cast<int64_t>(files.size());
@@ -73,8 +73,8 @@ Question from_path(const std::string& path, const federation::Setup& setup) {
   if (trained_on.kind == data::Kind::kImages) options.image_size = trained_on.record_shape()[1];
   data::Dataset dataset = data::load_dataset(options, 0);
   if (dataset.kind != trained_on.kind || dataset.record_shape() != trained_on.record_shape()) {
-    fail_user("{}: its records have shape {}, the model of this run takes {}", path,
-              json(dataset.record_shape()).dump(), json(trained_on.record_shape()).dump());
+    fail_user("{}: its records have shape {}, the model takes {}", path, json(dataset.record_shape()).dump(),
+              json(trained_on.record_shape()).dump());
   }
   Question question;
   question.records = dataset.test.size() > 0 ? dataset.test : dataset.train;
@@ -83,10 +83,13 @@ Question from_path(const std::string& path, const federation::Setup& setup) {
   return question;
 }
 
-Question from_held_out(int64_t count, std::optional<int64_t> client, const federation::Setup& setup) {
+Question from_held_out(int64_t count, const artifacts::TrainedModel& model) {
+  const federation::Setup& setup = model.setup();
   const data::Dataset& dataset = setup.dataset();
+  if (dataset.train.size() == 0) fail_user("--test: a server has no records; use --data or --image");
   const bool own_split = dataset.test.size() > 0;
   const data::Records& split = own_split ? dataset.test : dataset.train;
+  const std::optional<int64_t> client = model.client();
   at::Tensor rows = client || !own_split ? setup.partition().shard(client.value_or(0)).test : at::arange(split.size());
   rows = rows.narrow(0, 0, std::min(count, rows.size(0)));
   Question question;
@@ -98,12 +101,12 @@ Question from_held_out(int64_t count, std::optional<int64_t> client, const feder
   return question;
 }
 
-Question ask(const PredictOptions& options, std::optional<int64_t> client, const federation::Setup& setup) {
+Question ask(const PredictOptions& options, const artifacts::TrainedModel& model) {
   const int chosen = (options.images.empty() ? 0 : 1) + (options.data.empty() ? 0 : 1) + (options.test > 0 ? 1 : 0);
   if (chosen != 1) fail_user("say what to classify: --image FILE…, --data PATH, or --test COUNT");
-  if (!options.images.empty()) return from_images(options.images, setup.dataset());
-  if (!options.data.empty()) return from_path(options.data, setup);
-  return from_held_out(options.test, client, setup);
+  if (!options.images.empty()) return from_images(options.images, model.setup().dataset());
+  if (!options.data.empty()) return from_path(options.data, model.setup());
+  return from_held_out(options.test, model);
 }
 
 // The first `top` of the classes, most probable first.
@@ -177,7 +180,9 @@ json answer_with_prompt(const PredictOptions& options) {
 }
 
 void predict(const PredictOptions& options) {
-  if (options.run.empty() == options.prompt.empty()) fail_user("name a run directory, or a prompt with --prompt FILE");
+  if (options.model.folder.empty() == options.prompt.empty()) {
+    fail_user("name a run directory, a home or a server's folder, or a prompt with --prompt FILE");
+  }
   if (!options.prompt.empty()) {
     const json answers = answer_with_prompt(options);
     if (options.output.json) {
@@ -187,9 +192,8 @@ void predict(const PredictOptions& options) {
     }
     return;
   }
-  const std::optional<int64_t> client = options.client < 0 ? std::nullopt : std::optional(options.client);
-  const artifacts::TrainedModel model(options.run, client);
-  const Question question = ask(options, client, model.setup());
+  const artifacts::TrainedModel model = open_model(options.model);
+  const Question question = ask(options, model);
   const json answers = answer(model, question, options.top);
   if (const std::string why = model.why_not_private(); !why.empty()) warn("{}", why);
   if (options.output.json) {
@@ -204,9 +208,9 @@ void predict(const PredictOptions& options) {
 void add_predict(Command& program) {
   auto options = std::make_shared<PredictOptions>();
   Command command = program.subcommand("predict", "Classify records with a trained model");
-  command.option("RUN", options->run, "A run directory");
+  command.option("FOLDER", options->model.folder, "A run directory, a client's home, or a server's folder");
   command.option("--prompt", options->prompt, "A prompt made by sotto export, instead of a run");
-  command.option("--client", options->client, "Use this client's model (default: the global one)").at_least(0);
+  add_model_options(command, options->model);
   command.option("--image", options->images, "Image files (PNG, JPEG)");
   command.option("--data", options->data, "A folder or file of records, as for data.path");
   command.option("--test", options->test, "The first so many held-out records").positive();
@@ -214,6 +218,7 @@ void add_predict(Command& program) {
   add_output_options(command, options->output, "Print classes and probabilities as JSON");
   add_example(command,
               "sotto predict runs/first --test 5\n"
+              "  sotto predict hospital-1 --data patients.csv\n"
               "  sotto predict --prompt prompt.safetensors --image photo.jpg");
   command.callback([options] { predict(*options); });
 }

@@ -1,6 +1,7 @@
 #include "cli/release_table.h"
 
 #include "base/table.h"
+#include "cli/output.h"
 #include "methods/parts/loudness.h"
 #include "privacy/guarantee.h"
 
@@ -58,7 +59,7 @@ std::string describe_plan(const federation::FederationPlan& plan, int64_t client
     table.add_row({release["what"], release["observer"], release["how_often"],
                    release["epsilon"].is_null() ? "∞" : number(release["epsilon"]), number(release["noise_in_norm"])});
   }
-  return text + "\n" + table.to_string();
+  return text + "\n" + table.to_string(kLine);
 }
 
 }  // namespace sotto::cli

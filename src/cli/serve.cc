@@ -1,9 +1,12 @@
 // sotto serve: a federation between machines, from the server's side.
+#include "artifacts/summary.h"
+#include "base/allocator.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/json_log.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -11,8 +14,10 @@
 #include "cli/federation_source.h"
 #include "cli/output.h"
 #include "net/key_folders.h"
+#include "remote/address.h"
 #include "remote/grpc_log.h"
 #include "remote/service.h"
+#include "serve/evaluation.h"
 #include "serve/metrics.h"
 #include "serve/server.h"
 
@@ -48,10 +53,12 @@ remote::ServiceOptions service_options(const ServeOptions& options) {
   if (options.insecure) return service;
   if (options.certificates.empty()) {
     fail_user(
-        "--certs DIR is missing: `sotto certs init` makes it; --insecure serves this machine alone, in the clear");
+        "--certs DIR is missing: `sotto certs init` makes it; --insecure serves this machine alone, without "
+        "encryption");
   }
   service.server = net::read_server(options.certificates);
   service.authority_pem = net::read_certificate_file(options.certificates / "authority.pem");
+  service.authority_folder = options.certificates;
   return service;
 }
 
@@ -69,6 +76,18 @@ void report(const federation::RoundRecord& record, int64_t rounds) {
        static_cast<double>(record.upload_bytes) / 1e6, record.seconds);
 }
 
+// A connection is an open file, and there are a few others.
+void make_room_for(int64_t clients) {
+  constexpr int64_t kOthers = 200;
+  const int64_t limit = raise_open_files_limit();
+  if (limit < clients + kOthers) {
+    warn(
+        "this process may open {} files and connections, too few for {} clients at a time: raise it (ulimit -n, "
+        "LimitNOFILE)",
+        limit, clients);
+  }
+}
+
 // Clients fetch the last model; whoever does not come is not waited for longer than this.
 void linger(serve::Hub& hub, double seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
@@ -79,10 +98,15 @@ void serve(const ServeOptions& options) {
   if (options.log == "json") {
     log_json(PlainMessages::kKept);
     remote::log_grpc_as_json();
+  } else {
+    remote::log_failed_connections();
   }
   catch_interrupts();
+  share_heaps();
   const federation::FederationPlan plan = load_plan(options.config);
+  make_room_for(plan.setup().spec().data.clients);
   const remote::ServiceOptions service = service_options(options);
+  if (!fs::exists(options.folder)) remote::require_free(options.listen);  // before anything is made
   serve::Server server(options.folder, plan, interrupted);
   std::optional<remote::EnrolmentService> enrolment;
   if (!options.enrolment.empty()) enrolment.emplace(options.certificates, options.enrolment);
@@ -92,7 +116,7 @@ void serve(const ServeOptions& options) {
   if (!options.metrics.empty()) metrics.emplace(server.hub(), plan, options.metrics);
   remote::Service network(server.hub(), plan, service);
   info("plan {}: {}, {} rounds, {} places; listening on port {}{}", plan.short_hash(), spec.method, spec.rounds,
-       spec.data.clients, network.port(), options.insecure ? ", in the clear" : "");
+       spec.data.clients, network.port(), options.insecure ? ", without encryption" : "");
   log_event("listening", {{"plan", plan.hash()},
                           {"method", spec.method},
                           {"rounds", spec.rounds},
@@ -108,19 +132,23 @@ void serve(const ServeOptions& options) {
     if (metrics) metrics->round_done(*record);
     report(*record, spec.rounds);
   }
-  const nlohmann::json summary = server.finish();
+  if (plan.setup().evaluation()) info("asking clients how good the model is");
+  const auto evaluation = server.evaluate();
+  const artifacts::RunSummary summary = server.finish();
   log_event("finished", {{"rounds", server.rounds_done()}});
   linger(server.hub(), options.linger);
   network.shut_down();
   if (options.output.json) {
-    print_json(summary);
+    print_json(artifacts::summary_document(summary));
     return;
   }
   Table table({"client", "name", "rounds"});
   for (const serve::MemberStatus& member : server.hub().status()) {
     table.add_row({std::to_string(member.client), member.name, std::to_string(member.participations)});
   }
-  print_text(table.to_string() + fmt::format("\nrun directory {}\n", options.folder.string()));
+  print_text(table.to_string() +
+             (evaluation ? fmt::format("\nmodel         {}", serve::describe_evaluation(*evaluation)) : "") +
+             fmt::format("\nrun directory {}\n", options.folder.string()));
 }
 
 }  // namespace

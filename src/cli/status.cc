@@ -1,17 +1,22 @@
 // sotto status: how a federation stands, from its server's folder or from a client's home.
 #include "member/status.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/progress.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "serve/evaluation.h"
 #include "serve/status.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -41,27 +46,40 @@ std::string state_text(const json& status) {
   return status["running"].get<bool>() ? "running" : "not running";
 }
 
+std::string heard_text(const json& time) {
+  if (time.is_null()) return "–";
+  return format_duration(static_cast<double>(std::max<int64_t>(0, seconds_now() - time.get<int64_t>()))) + " ago";
+}
+
 std::string describe_server(const json& status) {
   std::string text = fmt::format("server      {}, {}\nplan        {}\nrounds      {} of {} done\n",
                                  status["method"].get<std::string>(), state_text(status), short_hash(status["plan"]),
                                  status["rounds_done"].dump(), status["rounds"].dump());
   if (const json& open = status["open_round"]; !open.is_null()) {
-    text += fmt::format("open        round {}: {} of {} have reported\n", open["round"].dump(), open["reported"].dump(),
+    const bool evaluation = open["round"] > status["rounds"];
+    text += fmt::format("open        {}: {} of {} have reported\n",
+                        evaluation ? "evaluation" : "round " + open["round"].dump(), open["reported"].dump(),
                         open["asked"].dump());
   }
-  text += fmt::format("clients     {} of {} places taken\nuploads     {:.1f} kB\n", status["members"].size(),
-                      status["places"].dump(), status["upload_bytes"].get<double>() / 1e3);
+  const auto connected = std::count_if(status["members"].begin(), status["members"].end(),
+                                       [](const json& member) { return member["connected"].get<bool>(); });
+  text +=
+      fmt::format("clients     {} of {} places taken, {} connected\nuploads     {:.1f} kB\n", status["members"].size(),
+                  status["places"].dump(), connected, status["upload_bytes"].get<double>() / 1e3);
   if (const json& epsilon = status["epsilon"]; !epsilon.is_null()) {
     text += fmt::format("ε           {} spent of {} promised, at δ = {}\n", epsilon_text(epsilon["spent"]),
                         epsilon_text(epsilon["promised"]), epsilon["delta"].dump());
   } else {
     text += "ε           ∞: no privacy is promised\n";
   }
+  if (!status["evaluation"].is_null()) {
+    text += fmt::format("model       {}\n", serve::describe_evaluation(status["evaluation"]));
+  }
   if (status["members"].empty()) return text;
-  Table table({"client", "name", "uploads", "last round", ""});
+  Table table({"client", "name", "uploads", "last round", "heard of", ""});
   for (const json& member : status["members"]) {
     table.add_row({member["client"].dump(), member["name"], member["uploads"].dump(), member["last_round"].dump(),
-                   member["revoked"].get<bool>() ? "revoked" : ""});
+                   heard_text(member["heard"]), member["revoked"].get<bool>() ? "revoked" : ""});
   }
   return text + "\n" + table.to_string();
 }
@@ -85,6 +103,7 @@ std::string describe_home(const json& status) {
 }
 
 void show_status(const StatusOptions& options) {
+  if (!fs::is_directory(options.folder)) fail_user("there is no folder {}", options.folder.string());
   const bool is_server = serve::is_server_folder(options.folder);
   if (!is_server && !fs::exists(options.folder / "policy.toml")) {
     fail_user("{} is neither the folder of a server (server.sqlite) nor a client's home (policy.toml)",

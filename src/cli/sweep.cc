@@ -144,8 +144,8 @@ std::string describe(const experiments::Selection& selection) {
   for (const auto& [key, value] : selection.best->settings.items()) {
     text += fmt::format("{} = {}\n", key, setting_text(value));
   }
-  return text + fmt::format("accuracy {:.4f} ± {:.4g} (noise)\n{}run directory {}\n", selection.best->score,
-                            selection.score_noise, cost, selection.best->run.string());
+  return text + fmt::format("accuracy {:.2f} % ± {:.2f} (noise)\n{}run directory {}\n", 100 * selection.best->score,
+                            100 * selection.score_noise, cost, selection.best->run.string());
 }
 
 void select(const SweepCommand& command, const Command& given) {

@@ -32,11 +32,15 @@ void ui(const UiOptions& options) {
 
 void add_ui(Command& program) {
   auto options = std::make_shared<UiOptions>();
-  Command command = program.subcommand("ui", "Show runs on a local page: list, follow, compare, budgets");
-  command.option("RUNS", options->root, "The folder with the runs (default: runs)");
+  Command command =
+      program.subcommand("ui", "Show runs and federations on a local page: list, follow, compare, budgets");
+  command.option("FOLDER", options->root,
+                 "Runs, the folder of a server, a client's home, or a folder of these (default: runs)");
   command.option("--port", options->port, "The port on the loopback interface (default: any that is free)")
       .range(0, 65535);
-  add_example(command, "sotto ui runs");
+  add_example(command,
+              "sotto ui runs\n"
+              "  sotto ui server");
   command.callback([options] { ui(*options); });
 }
 

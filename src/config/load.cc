@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "methods/catalogue.h"
 #include "settings/toml.h"
 
@@ -9,23 +10,38 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <mutex>
 
 namespace sotto::config {
 namespace {
 
 using settings::Section;
 
+constexpr double kMostRounds = 1 << 23;
+
 RecordOptions read_record(Section section) {
   RecordOptions o;
   o.uploads = section.boolean("uploads", o.uploads);
   o.checkpoint_every = section.integer("checkpoint_every", o.checkpoint_every, settings::at_least(1));
+  o.keep_states = section.choice("keep_states", o.keep_states);
   section.finish();
   return o;
 }
 
+std::string read_method_name(Section& method, const std::string& fallback) {
+  const nlohmann::json written = method.any("name");
+  const std::string name = written.is_string() ? written.get<std::string>() : "";
+  const std::string now = methods::current_name(name);
+  if (now == name) return method.one_of("name", fallback, methods::method_names());
+  static std::once_flag said;  // a sweep reads its config once for every run
+  std::call_once(said, [&] { info("method.name: '{}' is called '{}' now", name, now); });
+  method.resolve("name", now);
+  return now;
+}
+
 // Name and variant are read and written apart from the method's own options.
 void read_method(Section method, methods::RunSettings& run) {
-  run.method = method.one_of("name", run.method, methods::method_names());
+  run.method = read_method_name(method, run.method);
   run.variant = method.choice("variant", run.variant);
   const methods::MethodEntry& entry = methods::find_method(run.method);
   if (!entry.has(run.variant)) {
@@ -33,6 +49,7 @@ void read_method(Section method, methods::RunSettings& run) {
                                        "variant = \"sound\"",
                                        run.method));
   }
+  if (run.model.personal.empty()) run.model.personal = entry.personal_parameters;
   run.options = entry.read_options(method);
   method.finish();
   nlohmann::json options = method.resolved();
@@ -72,11 +89,24 @@ void read_clients(Section& root, RunSpec& spec) {
   spec.privacy->budgets = std::move(budgets);
 }
 
+void read_most_rounds(Section& root, RunSpec& spec) {
+  spec.most_rounds = root.integer("most_rounds", spec.most_rounds, settings::between(0, kMostRounds));
+  if (spec.most_rounds == 0) return;
+  if (!spec.privacy) {
+    root.fail("most_rounds", "is for runs with [privacy], whose noise depends on it; without, a run can be extended");
+  }
+  if (spec.most_rounds < spec.rounds) {
+    root.fail("most_rounds",
+              fmt::format("is {}, fewer than the {} rounds there are: the noise was calibrated for no more",
+                          spec.most_rounds, spec.rounds));
+  }
+}
+
 RunSpec read_spec(Section root) {
   RunSpec spec;
   spec.name = root.text("name", spec.name);
   spec.seed = static_cast<uint64_t>(root.integer("seed", static_cast<int64_t>(spec.seed), settings::at_least(0)));
-  spec.rounds = root.integer("rounds", spec.rounds, settings::between(1, 1 << 23));
+  spec.rounds = root.integer("rounds", spec.rounds, settings::between(1, kMostRounds));
   spec.data = data::read_data_options(root.child("data"));
   spec.model = models::read_model_options(root.child("model"));
   spec.federation = methods::read_federation_options(root.child("federation"), spec.data.clients);
@@ -84,6 +114,7 @@ RunSpec read_spec(Section root) {
   if (root.has("privacy")) spec.privacy = privacy::read_privacy_terms(root.child("privacy"), spec.seed);
   root.ignore("privacy");
   read_clients(root, spec);
+  read_most_rounds(root, spec);
   spec.record = read_record(root.child("record"));
   for (const char* table : {kFitTable, kSweepTable, kDeclaredTable, kServeTable}) root.ignore(table);
   root.finish();

@@ -20,8 +20,12 @@ nlohmann::json RunSpec::to_json() const {
                           {"model", models::to_json(model)},
                           {"federation", methods::to_json(federation)},
                           {"method", method_table},
-                          {"record", {{"uploads", record.uploads}, {"checkpoint_every", record.checkpoint_every}}}};
+                          {"record",
+                           {{"uploads", record.uploads},
+                            {"checkpoint_every", record.checkpoint_every},
+                            {"keep_states", settings::word(record.keep_states)}}}};
   for (const std::string& client : client_names) value["clients"].push_back({{"name", client}});
+  if (most_rounds > 0) value["most_rounds"] = most_rounds;
   if (privacy) value["privacy"] = privacy::to_json(*privacy);
   return value;
 }
@@ -37,6 +41,12 @@ std::string RunSpec::hash() const {
   value.erase("record");
   value["federation"].erase("state");
   return sha256(value.dump());
+}
+
+RunSpec RunSpec::with_rounds(int64_t count) const {
+  RunSpec changed = *this;
+  changed.rounds = count;
+  return changed;
 }
 
 std::string RunSpec::to_toml() const {

@@ -9,16 +9,26 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace sotto::config {
 
+enum class KeepStates {
+  kLast,  // clients' states after the last round: personal models can be used
+  kNone   // none once the run is finished
+};
+constexpr auto choices(KeepStates) {
+  return std::to_array<settings::Choice<KeepStates>>({{KeepStates::kLast, "last"}, {KeepStates::kNone, "none"}});
+}
+
 // [record]
 struct RecordOptions {
   bool uploads = false;          // keep every upload in the run directory, for attacks
   int64_t checkpoint_every = 1;  // rounds between checkpoints
+  KeepStates keep_states = KeepStates::kLast;
 
   bool operator==(const RecordOptions&) const = default;
 };
@@ -34,6 +44,8 @@ struct RunSpec : methods::RunSettings {
   // SHA-256 of the settings that determine the result; not of labels, of what is kept, or of where states live
   // meanwhile.
   std::string hash() const;
+  // The same with another number of rounds.
+  RunSpec with_rounds(int64_t count) const;
   nlohmann::json to_json() const;
   // TOML that loads to the same.
   std::string to_toml() const;

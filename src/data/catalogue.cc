@@ -1,6 +1,7 @@
 #include "data/catalogue.h"
 
 #include "base/files.h"
+#include "data/cache.h"
 #include "data/file_tree.h"
 #include "data/readers/cifar.h"
 #include "data/readers/feature_file.h"
@@ -45,6 +46,13 @@ Dataset read_quickdraw(const fs::path& path, int64_t) {
   return read_feature_file(fs::is_directory(path) ? path / "quickdraw.safetensors" : path, "quickdraw");
 }
 
+Dataset read_cifar100_files(const fs::path& path, int64_t image_size) {
+  const std::string name = "cifar100";
+  const FileTree tree = FileTree::open(path);
+  if (is_cifar100(tree) || !is_image_folder(tree)) return read_cifar100(tree, name);
+  return cached_decoding(name, path, image_size, [&] { return read_image_folder(tree, name, image_size); });
+}
+
 std::vector<CatalogueEntry> make_catalogue() {
   const std::vector<std::string> digits{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   const std::vector<std::string> clothing{"T-shirt", "trouser", "pullover", "dress", "coat",
@@ -62,8 +70,9 @@ std::vector<CatalogueEntry> make_catalogue() {
        tree("optdigits", read_optdigits)},
       {"cifar10", "60,000 RGB 32×32 images, 10 classes", "data_batch_1…5.bin, test_batch.bin (the binary version)",
        true, false, tree("cifar10", read_cifar10)},
-      {"cifar100", "60,000 RGB 32×32 images, 100 classes", "train.bin, test.bin (the binary version)", false, false,
-       tree("cifar100", read_cifar100)},
+      {"cifar100", "60,000 RGB 32×32 images, 100 classes",
+       "train.bin, test.bin (the binary version), or train/CLASS/*.png and test/CLASS/*.png", false, false,
+       read_cifar100_files},
       {"tiny-imagenet-32", "55,000 RGB 32×32 images, 100 classes of Tiny-ImageNet",
        "wnids.txt, words.txt, train/, val/, or a .tar.gz of them", false, true,
        images("tiny-imagenet-32", read_tiny_imagenet)},
@@ -75,7 +84,8 @@ std::vector<CatalogueEntry> make_catalogue() {
       {"pacs", "9,991 pictures, 7 classes: art, cartoon, photo, sketch", "domain/class/*.jpg or .png", false, true,
        images("pacs", read_image_folder)},
       {"heart-disease", "920 patients of 4 hospitals, 13 measurements, 2 classes",
-       "processed.{cleveland,hungarian,switzerland,va}.data", false, false, tree("heart-disease", read_heart_disease)},
+       "processed.HOSPITAL.data of cleveland, hungarian, switzerland, va", false, false,
+       tree("heart-disease", read_heart_disease)},
       {"ag-news", "news items of 4 classes as text", "train.csv or dev.csv, test.csv, classes.txt", false, false,
        tree("ag-news", read_ag_news)},
   };

@@ -11,6 +11,7 @@
 #include "data/readers/image_folder.h"
 #include "data/readers/labelled_images.h"
 #include "data/readers/leaf_json.h"
+#include "data/readers/numpy_arrays.h"
 #include "data/readers/table.h"
 #include "data/readers/text_csv.h"
 #include "data/readers/tiny_imagenet.h"
@@ -30,6 +31,7 @@ Dataset read_csv_file(const fs::path& path, const fs::path& training_file, const
 
 Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_size, const SchemaChoice& schema) {
   const FileTree tree = FileTree::open(path);
+  if (is_numpy_arrays(tree)) return read_numpy_arrays(tree, name);
   if (is_idx(tree)) return read_idx(tree, name);
   if (is_cifar10(tree)) return read_cifar10(tree, name);
   if (is_cifar100(tree)) return read_cifar100(tree, name);
@@ -45,7 +47,7 @@ Dataset read_tree(const fs::path& path, const std::string& name, int64_t image_s
   fail_user(
       "{} is in no known format; known are folders or archives with IDX files, CIFAR binary files, domain/class/*.png "
       "or .jpg, "
-      "train.csv, LEAF train/*.json, and single .csv or .safetensors files",
+      "train.csv, LEAF train/*.json, x.npy with y.npy, and single .csv, .npz or .safetensors files",
       path.string());
 }
 
@@ -69,10 +71,13 @@ Dataset read_custom(const fs::path& path, const std::string& name, int64_t image
               path.string());
   }
   if (file.ends_with(".safetensors")) return read_feature_file(path, name);
+  if (file.ends_with(".npz")) return read_numpy_arrays(FileTree::open(path), name);
   if (file.ends_with(".csv")) return read_csv_file(path, path, name, schema);
   if (fs::is_directory(path, error) || io::has_archive_name(path)) return read_tree(path, name, image_size, schema);
-  fail_user("{} is in no known format; a single file must end in .csv or .safetensors, or be a tar or zip archive",
-            path.string());
+  fail_user(
+      "{} is in no known format; a single file must end in .csv, .npz or .safetensors, or be a tar or zip "
+      "archive",
+      path.string());
 }
 
 }  // namespace sotto::data

@@ -16,8 +16,19 @@ struct DataOptions {
   std::string name = "fashion-mnist";  // a dataset or domain family known to `sotto data list`, or "custom" with `path`
   std::vector<std::string> otherwise;  // the first of these that is installed takes its place if `name` is not
   std::string path;                    // the user's own data: a folder or file in one of the supported formats
+  // The user's own data: names of the classes, in order; how many, if they are numbers. A private run must declare them
+  // where no schema does.
+  std::vector<std::string> classes;
   SchemaChoice schema;   // tables: ranges and categories of their columns; a private run must declare them
   std::string features;  // "" = raw records; otherwise the cached features of this frozen backbone
+  // Where features are centred and, if project > 0, on how many axes they are laid: those of the features of this public
+  // dataset (a name or a path), or of "random" images. "" = they stay as they are.
+  std::string project_on;
+  int64_t project = 0;
+  // Features: taken off every record before anything else sees it. "record": the mean of its own entries; "own": the
+  // mean of its client's training records, which nothing private may leave; otherwise a file with a public vector.
+  std::string centre;
+  bool normalise = false;  // features: every record is scaled to length 1, after `centre`
   // Domains to use, in order; empty = all of them. For a single-domain image dataset: transforms (plain, inverted,
   // rotated, edges, blurred, …) that make domains of it.
   std::vector<std::string> domains;
@@ -33,6 +44,7 @@ struct DataOptions {
   int64_t private_label = 0;         // private-label, distribution-1/2: the class the curious client (the last) lacks
   double train_fraction = 1.0;       // keep this share of each client's training records
   double test_fraction = 0.2;        // held out per client where the dataset has no test split of its own
+  double validation = 0.0;           // share of each client's training records to choose settings by, never trained on
   int64_t min_records = 1;  // every client gets at least this many training records, or the partition is an error
 
   bool operator==(const DataOptions&) const = default;

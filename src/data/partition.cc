@@ -6,12 +6,15 @@
 #include "data/partition/dealt.h"
 #include "data/partition/resample.h"
 #include "data/partition/rules.h"
+#include "data/partition/validation.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 namespace sotto::data {
 namespace {
@@ -80,7 +83,8 @@ const Rule& find_rule(const std::string& name) {
 }
 
 std::unique_ptr<Partition> deal_by_rule(const Rule& rule, const DataOptions& options, const Dataset& dataset,
-                                        const Labels& train, const ClientSplit& split, uint64_t seed) {
+                                        const Labels& train, const Labels& strata, const ClientSplit& split,
+                                        uint64_t seed) {
   const int64_t needed = split.records_for(options.min_records);
   if (std::max<int64_t>(needed, 1) > train.size() / options.clients) {
     fail_user(
@@ -89,8 +93,14 @@ std::unique_ptr<Partition> deal_by_rule(const Rule& rule, const DataOptions& opt
         options.clients, std::max<int64_t>(needed, 1), dataset.name, train.size());
   }
   auto groups = rule.groups({options, dataset, train, seed, needed});
-  return partitioning::make_dealt(train, partitioning::read_labels(dataset, dataset.test, "test"),
+  return partitioning::make_dealt(train, partitioning::read_labels(dataset, dataset.test, "test"), strata,
                                   partitioning::deal(std::move(groups), options.clients, seed), split, seed);
+}
+
+Labels all_alike(Labels labels) {
+  std::fill(labels.y.begin(), labels.y.end(), 0);
+  std::fill(labels.domain.begin(), labels.domain.end(), 0);
+  return labels;
 }
 
 void check_minimum(const Partition& partition, int64_t min_records, int64_t clients) {
@@ -107,18 +117,24 @@ void check_minimum(const Partition& partition, int64_t min_records, int64_t clie
 
 }  // namespace
 
-std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed) {
+std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed,
+                                          Strata strata) {
   check_options(options);
   if (dataset.train.size() == 0) fail_user("dataset '{}' has no training records to partition", dataset.name);
   const Labels train = partitioning::read_labels(dataset, dataset.train, "training");
+  const Labels spread_over = strata == Strata::kClasses ? train : all_alike(train);
   const ClientSplit split{dataset.test.size() > 0 ? 0.0 : options.test_fraction, options.train_fraction};
   const Rule& rule = find_rule(options.partition);
+  const auto validated = [&](std::unique_ptr<Partition> whole) {
+    return options.validation > 0 ? partitioning::set_apart(std::move(whole), spread_over, options.validation, seed)
+                                  : std::move(whole);
+  };
   if (rule.groups == nullptr) {
-    auto partition = partitioning::make_resample(options, dataset, train, split, seed);
+    auto partition = validated(partitioning::make_resample(options, dataset, spread_over, split, seed));
     check_minimum(*partition, options.min_records, 1);  // all shards have the same size
     return partition;
   }
-  auto partition = deal_by_rule(rule, options, dataset, train, split, seed);
+  auto partition = validated(deal_by_rule(rule, options, dataset, train, spread_over, split, seed));
   check_minimum(*partition, options.min_records, options.clients);
   return partition;
 }

@@ -24,9 +24,16 @@ struct Shard {
   at::Tensor train;  // int64 [n]
   at::Tensor test;   // int64 [m]; may be empty
   bool test_in_train = false;
-  int64_t domain = -1;  // the client's domain if it has exactly one, else -1
+  int64_t domain = -1;         // the client's domain if it has exactly one, else -1
+  at::Tensor validation = {};  // int64, rows of dataset.train to choose settings by; undefined: there are none
 
   int64_t size() const { return train.size(0); }
+};
+
+// What a client's records are spread over when some are held out or set apart.
+enum class Strata {
+  kClasses,  // classes and domains: which records train depends on everybody's labels
+  kNone,     // nothing: who is held out depends on places and the seed alone, as a proof about one record needs it
 };
 
 class Partition {
@@ -59,11 +66,15 @@ class Partition {
 // from test_fraction of the training split that nobody trains on. A client of two or more records has a test shard
 // unless the test records run out (or test_fraction is 0).
 //
+// With options.validation that share of a client's training records is set apart, spread over its classes: in
+// `validation`, no longer in `train`.
+//
 // dirichlet, quantity and distribution-2 take records from the largest clients for those below min_records.
 //
 // Throws a UserError for impossible requests: more clients than records, more classes per client than classes, a client
 // that would stay below min_records, a domain partition of a one-domain dataset, labels out of range.
-std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed);
+std::unique_ptr<Partition> make_partition(const DataOptions& options, const Dataset& dataset, uint64_t seed,
+                                          Strata strata = Strata::kClasses);
 
 // One of the rules above.
 struct PartitionEntry {

@@ -94,6 +94,7 @@ Dataset load_base(const DataOptions& options) {
     if (options.path.empty()) fail_user("data.name is custom, so data.path must say where the data is");
     return read_custom(options.path, kCustom, options.image_size, options.schema);
   }
+  if (!options.classes.empty()) fail_user("data.classes is only used with data.name = \"custom\"");
   if (options.schema != SchemaChoice()) fail_user("data.schema is only used with data.name = \"custom\"");
   if (!options.path.empty()) fail_user("data.path is only used with data.name = \"custom\"");
   if (options.name == kDigits) return load_digits(options);

@@ -64,7 +64,8 @@ ordered_json fit_json(const FitGrid& grid, const FitMatrix& matrix, const method
     points.push_back({{"epsilon", grid.budgets[i]},
                       {"noise", matrix.signal_to_noise[i]},
                       {"bound", grid.bounds[matrix.best[i]]},
-                      {"kept", !was_dropped(fit, matrix.x[i])}});
+                      {"above_chance", bool(matrix.clears[i])},
+                      {"kept", matrix.clears[i] && !was_dropped(fit, matrix.x[i])}});
   }
   return {{"quick", grid.quick},
           {"chosen", settings::word(fit.chosen.family)},
@@ -73,6 +74,7 @@ ordered_json fit_json(const FitGrid& grid, const FitMatrix& matrix, const method
           {"points", points},
           {"matrix",
            {{"repeats", grid.repeats},
+            {"chance", matrix.chance},
             {"budgets", grid.budgets},
             {"bounds", grid.bounds},
             {"mean", matrix.mean},
@@ -152,7 +154,8 @@ std::string readable(const ordered_json& value) {
 std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const methods::CurveFit& fit) {
   std::vector<std::string> headers = {"ε"};
   for (const double bound : grid.bounds) headers.push_back(fmt::format("C = {:.4g}", bound));
-  if (!fit.dropped.empty()) headers.emplace_back("");
+  const bool all_clear = std::find(matrix.clears.begin(), matrix.clears.end(), false) == matrix.clears.end();
+  if (!fit.dropped.empty() || !all_clear) headers.emplace_back("");
   Table accuracies(headers);
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
     std::vector<std::string> cells = {fmt::format("{:.4g}", grid.budgets[i])};
@@ -160,6 +163,7 @@ std::string describe_fit(const FitGrid& grid, const FitMatrix& matrix, const met
       const std::string spread = grid.repeats > 1 ? fmt::format(" ± {:.2f}", 100 * matrix.std[i][j]) : "";
       cells.push_back(fmt::format("{:.2f}{}{}", 100 * matrix.mean[i][j], spread, j == matrix.best[i] ? " *" : ""));
     }
+    if (!matrix.clears[i]) cells.push_back(fmt::format("not above chance, {:.2f}", 100 * matrix.chance));
     if (was_dropped(fit, matrix.x[i])) cells.emplace_back("dropped as an outlier");
     accuracies.add_row(cells);
   }

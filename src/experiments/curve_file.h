@@ -21,6 +21,8 @@ struct FitMatrix {
   std::vector<double> signal_to_noise;  // of one step at each budget
   std::vector<double> x;                // the budget on the curve's axis
   std::vector<size_t> best;             // index of the best bound of each budget
+  std::vector<bool> clears;             // whether that is above chance; the curve does not pass through others
+  double chance = 0;
 };
 
 // `simulated` is one of the runs. Figures are rounded to six digits, the curve to ten.

@@ -5,6 +5,8 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/statistics.h"
+#include "base/text.h"
+#include "experiments/chance.h"
 #include "experiments/jobs.h"
 #include "federation/setup.h"
 #include "methods/parts/loudness.h"
@@ -55,8 +57,7 @@ std::vector<double> signal_to_noise_of_budgets(const FitGrid& grid, const std::v
 }
 
 double accuracy_of(const Job& job) {
-  const nlohmann::json& value = (*job.summary)["accuracy"]["mean"];
-  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  return job.summary->evaluation.over(&federation::ClientScore::accuracy).mean;
 }
 
 // The best pair so far, for those who wait.
@@ -81,7 +82,8 @@ class Leader {
   size_t cell_ = 0;
 };
 
-FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector<double> signal_to_noise) {
+FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector<double> signal_to_noise,
+                  const Chance& chance) {
   const size_t columns = grid.bounds.size();
   std::vector<std::vector<double>> values(grid.budgets.size() * columns);
   for (const Job& job : jobs) {
@@ -92,6 +94,7 @@ FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector
     values[job.cell].push_back(accuracy_of(job));
   }
   FitMatrix matrix;
+  matrix.chance = chance.accuracy;
   matrix.x = grid.options.axis == methods::CurveAxis::kSignalToNoise ? signal_to_noise : grid.budgets;
   matrix.signal_to_noise = std::move(signal_to_noise);
   for (size_t i = 0; i < grid.budgets.size(); ++i) {
@@ -101,6 +104,7 @@ FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector
       stds.push_back(sample_std(values[i * columns + j]));
     }
     matrix.best.push_back(methods::best_bound(means, grid.bounds));
+    matrix.clears.push_back(clears_chance(means, stds, grid.repeats, chance));
     matrix.mean.push_back(std::move(means));
     matrix.std.push_back(std::move(stds));
   }
@@ -109,13 +113,34 @@ FitMatrix collect(const FitGrid& grid, const std::vector<Job>& jobs, std::vector
 
 methods::CurveFit fit_matrix(const FitGrid& grid, const FitMatrix& matrix) {
   std::vector<methods::CurvePoint> points;
-  for (size_t i = 0; i < grid.budgets.size(); ++i) points.push_back({matrix.x[i], grid.bounds[matrix.best[i]]});
+  for (size_t i = 0; i < grid.budgets.size(); ++i) {
+    if (matrix.clears[i]) points.push_back({matrix.x[i], grid.bounds[matrix.best[i]]});
+  }
   return methods::fit_curve(std::move(points), {.axis = grid.options.axis,
                                                 .outliers = grid.options.outliers,
                                                 .monotone = grid.options.monotone,
                                                 .least = grid.bounds.front(),
                                                 .most = grid.bounds.back(),
                                                 .grain = grid.largest_ratio()});
+}
+
+// A bound that is best by chance is no knot of a curve. A quick look has too few rounds to be held to that.
+void leave_out_what_is_chance(const FitGrid& grid, FitMatrix& matrix) {
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < grid.budgets.size(); ++i) {
+    if (!matrix.clears[i]) left_out.push_back(fmt::format("{:.4g}", grid.budgets[i]));
+  }
+  if (left_out.empty()) return;
+  const std::string which =
+      fmt::format("at ε = {} no bound is above chance, {:.2f} %", join(left_out, ", "), 100 * matrix.chance);
+  if (grid.quick) {
+    warn("{}: a curve would follow noise there", which);
+    matrix.clears.assign(matrix.clears.size(), true);
+  } else if (left_out.size() == grid.budgets.size()) {
+    fail_user("{}: no curve can be learnt; set fit.rounds or fit.repeats higher, or try larger budgets", which);
+  } else {
+    warn("{}: the curve leaves that out; with more fit.rounds or fit.repeats it might count", which);
+  }
 }
 
 report::CurveSummary picture_of(const FitGrid& grid, const config::RunSpec& simulated, const FitMatrix& matrix,
@@ -151,7 +176,8 @@ FitResult run_fit(const FitRequest& request) {
            {.title = "fit", .threads = request.threads, .status = [&](const Job& job) { return leader.after(job); }});
   if (interrupted()) throw Interrupted("stopped; the same command continues the fit");
 
-  result.matrix = collect(grid, jobs, std::move(signal_to_noise));
+  result.matrix = collect(grid, jobs, std::move(signal_to_noise), chance_of(federation::Setup(jobs.front().spec)));
+  leave_out_what_is_chance(grid, result.matrix);
   result.fitted = fit_matrix(grid, result.matrix);
   const config::RunSpec& simulated = jobs.front().spec;
   result.content = curve_file(grid, simulated, result.matrix, result.fitted);

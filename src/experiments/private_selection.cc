@@ -62,15 +62,16 @@ Scale scale_of(const federation::Setup& setup) {
 }
 
 // How many points the global model of a finished run gets; what is not a number is none.
-int64_t points_of(const json& summary, const Candidate& candidate) {
-  const auto share_of = [](const json& accuracy, int64_t points) -> int64_t {
-    return accuracy.is_number() ? std::llround(accuracy.get<double>() * static_cast<double>(points)) : 0;
+int64_t points_of(const artifacts::RunSummary& summary, const Candidate& candidate) {
+  const auto share_of = [](double accuracy, int64_t points) -> int64_t {
+    return std::isfinite(accuracy) ? std::llround(accuracy * static_cast<double>(points)) : 0;
   };
+  const federation::Evaluation& evaluation = summary.evaluation;
   if (candidate.setup.spec().privacy->unit == privacy::Unit::kRecord) {
-    return share_of(summary["accuracy_global"], candidate.scale.points);
+    return share_of(evaluation.global_accuracy, candidate.scale.points);
   }
   int64_t sum = 0;
-  for (const json& accuracy : summary["accuracy"]["per_client"]) sum += share_of(accuracy, kPointsOfClient);
+  for (const federation::ClientScore& score : evaluation.clients) sum += share_of(score.accuracy, kPointsOfClient);
   return sum;
 }
 

@@ -85,7 +85,7 @@ std::optional<SelectionCost> selection_cost(const std::vector<Job>& jobs) {
   std::map<std::set<Tally>, int64_t> runs;
   std::vector<Tally> everything;
   for (const Job* job : finished) {
-    cost.basis = privacy::weaker(cost.basis, artifacts::basis_in(*job->summary));
+    cost.basis = privacy::weaker(cost.basis, job->summary->privacy.basis);
     const std::vector<Tally> spent = spent_in(*job, cost.observer);
     for (const Tally& tally : spent) {
       if (tally.why_unproven().empty()) continue;

@@ -24,6 +24,16 @@ using nlohmann::json;
 
 constexpr const char* kRoundsTo = "rounds_to:";
 
+// The row's name and the point of the grid, or the method where a sweep has neither.
+std::string label_of(const Cell& cell, const config::RunSpec& spec) {
+  std::vector<std::string> parts;
+  if (!cell.row.empty()) parts.push_back(cell.row);
+  for (const auto& [key, value] : cell.settings.items()) {
+    parts.push_back(key.substr(key.rfind('.') + 1) + "=" + value.get<std::string>());
+  }
+  return parts.empty() ? spec.method : join(parts, "+");
+}
+
 // Seeds are the outer loop: the whole table is known once before it is known better.
 std::vector<Job> plan_jobs(const SweepRequest& request, const std::vector<Cell>& cells) {
   std::vector<Job> jobs;
@@ -34,7 +44,8 @@ std::vector<Job> plan_jobs(const SweepRequest& request, const std::vector<Cell>&
       std::vector<std::string> overrides = cells[cell].overrides;
       overrides.insert(overrides.end(), request.options.quick.begin(), request.options.quick.end());
       overrides.push_back(fmt::format("seed={}", seed));
-      jobs.push_back(make_job(cell, run::load_spec(request.config, overrides), request.folder));
+      const config::RunSpec spec = run::load_spec(request.config, overrides);
+      jobs.push_back(make_job(cell, spec, request.folder, label_of(cells[cell], spec)));
     }
   }
   return jobs;
@@ -61,6 +72,8 @@ void require_metric(const std::string& metric) {
                                                  "balanced_accuracy",
                                                  "balanced_accuracy_global",
                                                  "diverged_steps",
+                                                 "global_test_accuracy",
+                                                 "last_ten",
                                                  "local_accuracy",
                                                  "neighbour_accuracy",
                                                  "noise_total",
@@ -68,7 +81,8 @@ void require_metric(const std::string& metric) {
                                                  "rounds",
                                                  "samples_per_second",
                                                  "seconds",
-                                                 "upload_bytes"};
+                                                 "upload_bytes",
+                                                 "validation_accuracy"};
   static const std::vector<std::string> spreads = {"mean", "std", "worst", "per_client"};
   if (metric.starts_with(kRoundsTo)) {
     target_of(metric);
@@ -79,8 +93,10 @@ void require_metric(const std::string& metric) {
     fail_user("--metric {}: summaries have no such value{}; they have {}", metric, did_you_mean(parts.front(), known),
               join(known, ", "));
   }
-  static const std::vector<std::string> of_clients = {"accuracy", "auroc", "balanced_accuracy", "local_accuracy",
-                                                      "neighbour_accuracy"};
+  static const std::vector<std::string> of_clients = {"accuracy",           "auroc",
+                                                      "balanced_accuracy",  "global_test_accuracy",
+                                                      "local_accuracy",     "neighbour_accuracy",
+                                                      "validation_accuracy"};
   const bool spread = std::find(of_clients.begin(), of_clients.end(), parts.front()) != of_clients.end();
   if (!spread) return;
   if (parts.size() < 2 || std::find(spreads.begin(), spreads.end(), parts[1]) == spreads.end()) {
@@ -101,7 +117,8 @@ double rounds_to(const Job& job, double wanted) {
 
 double metric_of(const Job& job, const std::string& metric) {
   if (metric.starts_with(kRoundsTo)) return rounds_to(job, target_of(metric));
-  const json* value = &*job.summary;
+  const json summary = artifacts::to_json(*job.summary);
+  const json* value = &summary;
   for (const std::string& part : split(metric, '.')) {
     if (!value->is_object() || !value->contains(part)) fail_user("--metric {}: summaries have no such value", metric);
     value = &(*value)[part];
@@ -110,9 +127,9 @@ double metric_of(const Job& job, const std::string& metric) {
 }
 
 // `spread` is of the clients of one more run; null if one of them has no finite ε.
-void take_largest(std::optional<double>& largest, const json& spread) {
+void take_largest(std::optional<double>& largest, const std::optional<artifacts::EpsilonSpread>& spread) {
   if (!largest) return;
-  largest = spread.is_null() ? std::nullopt : std::optional(std::max(*largest, spread["max"].get<double>()));
+  largest = spread ? std::optional(std::max(*largest, spread->max)) : std::nullopt;
 }
 
 std::vector<CellResult> collect(const std::string& metric, const std::vector<Cell>& cells,
@@ -128,10 +145,10 @@ std::vector<CellResult> collect(const std::string& metric, const std::vector<Cel
     if (!job.summary) continue;
     const double value = metric_of(job, metric);
     if (!std::isfinite(value)) continue;
-    const json& privacy = (*job.summary)["privacy"];
-    take_largest(result.claimed_epsilon, privacy["claimed_epsilon"]);
-    take_largest(result.proven_epsilon, privacy["proven_epsilon"]);
-    result.basis = privacy::weaker(result.basis, artifacts::basis_in(*job.summary));
+    const artifacts::PrivacySummary& privacy = job.summary->privacy;
+    take_largest(result.claimed_epsilon, privacy.declared.claimed);
+    take_largest(result.proven_epsilon, privacy.declared.proven);
+    result.basis = privacy::weaker(result.basis, privacy.basis);
     result.seeds.push_back(job.spec.seed);
     result.values.push_back(value);
     result.runs.push_back(job.folder);

@@ -52,7 +52,7 @@ struct SweepTable {
 };
 
 // Runs what is not finished yet in the folder, and writes sweep.json there. A run that fails is part of the table;
-// options that make no sense are a UserError. Throws Interrupted after Ctrl-C (base/interrupt.h): the same request
+// options that make no sense are a UserError. Throws OthersAtWork (artifacts/shared_work.h), and Interrupted after Ctrl-C (base/interrupt.h): the same request
 // continues.
 SweepTable run_sweep(const SweepRequest& request);
 

@@ -5,6 +5,7 @@
 #include "settings/toml.h"
 
 #include <algorithm>
+#include <set>
 
 namespace sotto::experiments {
 namespace {
@@ -44,6 +45,8 @@ Axis parse_axis(const std::string& text) {
   if (std::any_of(axis.values.begin(), axis.values.end(), [](const auto& value) { return value.empty(); })) {
     fail_user("--grid {}: an empty value", text);
   }
+  const std::set<std::string> different(axis.values.begin(), axis.values.end());
+  if (different.size() < axis.values.size()) fail_user("--grid {}: a value is there twice", text);
   return axis;
 }
 
@@ -69,8 +72,11 @@ size_t find_cell(const std::vector<Cell>& cells, const std::string& wanted) {
 
 std::vector<Cell> expand_grid(const std::vector<std::string>& axes) {
   std::vector<Cell> cells = {{.row = {}, .overrides = {}, .settings = json::object()}};
+  std::set<std::string> keys;
   for (const std::string& text : axes) {
     const Axis axis = parse_axis(text);
+    if (!keys.insert(axis.key).second)
+      fail_user("--grid {}: {} has values already; write them all at once", text, axis.key);
     std::vector<Cell> expanded;
     for (const Cell& cell : cells) {
       for (const std::string& value : axis.values) {

@@ -46,8 +46,10 @@ Reply ClientRuntime::serve(const methods::Broadcast& broadcast, int64_t particip
 
 ClientScore ClientRuntime::evaluate(const methods::Broadcast& broadcast, const HeldOut& held_out) {
   method_.select(broadcast, states_.get(client_));
-  return score_client(setup_, client_, held_out,
-                      [&](const at::Tensor& rows) { return predict(method_, held_out.records, rows); });
+  ClientScore score = score_client(setup_, client_, held_out,
+                                   [&](const at::Tensor& rows) { return predict(method_, held_out.records, rows); });
+  score.validation_accuracy = validation_accuracy(setup_, client_, method_);
+  return score;
 }
 
 }  // namespace sotto::federation

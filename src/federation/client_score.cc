@@ -25,6 +25,12 @@ at::Tensor classes_present(const data::Records& records, const at::Tensor& rows,
   return at::bincount(records.y.index_select(0, rows), {}, classes).gt(0);
 }
 
+at::Tensor fixed_sample(const at::Tensor& universe, uint64_t seed, const char* purpose, int64_t most) {
+  RandomStream stream(seed, purpose);
+  const auto chosen = stream.sample_without_replacement(universe.size(0), std::min(most, universe.size(0)));
+  return universe.index_select(0, at::tensor(chosen, at::kLong));
+}
+
 }  // namespace
 
 HeldOut::HeldOut(const Setup& setup, const std::vector<int64_t>& clients) {
@@ -33,9 +39,9 @@ HeldOut::HeldOut(const Setup& setup, const std::vector<int64_t>& clients) {
   records = has_test ? dataset.test : dataset.train;
   universe = has_test ? at::arange(records.size(), at::kLong)
                       : union_of_test_shards(setup.partition(), clients, records.size());
-  RandomStream stream(setup.spec().seed, "neighbour-sample");
-  const auto chosen = stream.sample_without_replacement(universe.size(0), std::min(kNeighbourSample, universe.size(0)));
-  neighbour_sample = universe.index_select(0, at::tensor(chosen, at::kLong));
+  neighbour_sample = fixed_sample(universe, setup.spec().seed, "neighbour-sample", kNeighbourSample);
+  const int64_t wanted = setup.spec().federation.global_test;
+  if (wanted > 0) global_sample = fixed_sample(universe, setup.spec().seed, "global-test", wanted);
 }
 
 Predictions predict(methods::ClientMethod& method, const data::Records& records, const at::Tensor& rows) {
@@ -67,6 +73,11 @@ Predictions select(const Predictions& all, const at::Tensor& positions) {
           all.truth.index_select(0, positions)};
 }
 
+double validation_accuracy(const Setup& setup, int64_t client, methods::ClientMethod& method) {
+  const at::Tensor rows = setup.partition().shard(client).validation;
+  return rows.defined() ? accuracy(predict(method, setup.dataset().train, rows)) : kUndefined;
+}
+
 ClientScore score_client(const Setup& setup, int64_t client, const HeldOut& held_out,
                          const std::function<Predictions(const at::Tensor& rows)>& predictions) {
   const data::Shard shard = setup.partition().shard(client);
@@ -86,6 +97,7 @@ ClientScore score_client(const Setup& setup, int64_t client, const HeldOut& held
     const at::Tensor foreign = present.index_select(0, sample_labels).logical_not().nonzero().squeeze(1);
     score.neighbour_accuracy = accuracy(predictions(held_out.neighbour_sample.index_select(0, foreign)));
   }
+  if (held_out.global_sample.defined()) score.global_test_accuracy = accuracy(predictions(held_out.global_sample));
   return score;
 }
 

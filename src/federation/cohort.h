@@ -12,15 +12,15 @@
 
 namespace sotto::federation {
 
-// The clients of `round`, ascending: exactly `cohort` of them (fixed), or each independently with probability
-// cohort/clients (poisson; the cohort may be empty). Depends on seed and round alone: whoever knows the config knows
-// them.
+// The clients of `round`, ascending: exactly `cohort` of them (fixed, secret), each independently with probability
+// cohort/clients (poisson; the cohort may be empty), or the next `cohort` on a ring on which clients stand in an order
+// drawn once (cyclic: methods::least_separation). Depends on seed and round alone: whoever knows the config knows them.
 std::vector<int64_t> sample_cohort(const config::RunSpec& spec, int64_t round);
 
 // The same from a key that nobody else knows.
 std::vector<int64_t> draw_cohort(const config::RunSpec& spec, const privacy::Seed& key, int64_t round);
 
-// Whether nobody but the server may know who takes part: clients are protected, Poisson cohorts are counted on for
+// Whether nobody but the server may know who takes part: clients are protected, cohorts are counted on for
 // amplification, and noise is not replayed.
 bool has_secret_cohorts(const config::RunSpec& spec);
 

@@ -1,6 +1,5 @@
 #include "federation/evaluator.h"
 
-#include "base/parallel.h"
 #include "base/progress.h"
 #include "base/random.h"
 
@@ -35,35 +34,26 @@ std::vector<int64_t> evaluated_clients(const config::RunSpec& spec) {
   return RandomStream(spec.seed, "evaluated-clients").sample_without_replacement(all, count);
 }
 
-Evaluator::Evaluator(const Setup& setup, const HeldOut& held_out, Workers& workers, Transport& transport)
-    : setup_(setup),
-      held_out_(held_out),
-      workers_(workers),
-      transport_(transport),
-      clients_(evaluated_clients(setup.spec())) {}
+Evaluator::Evaluator(const Setup& setup, const HeldOut& held_out, Transport& transport)
+    : setup_(setup), held_out_(held_out), transport_(transport), clients_(evaluated_clients(setup.spec())) {}
+
+int64_t test_chunks(const HeldOut& held_out) {
+  return (held_out.universe.size(0) + kChunk - 1) / kChunk;
+}
+
+at::Tensor test_chunk(const HeldOut& held_out, int64_t chunk) {
+  const int64_t begin = chunk * kChunk;
+  return held_out.universe.narrow(0, begin, std::min(kChunk, held_out.universe.size(0) - begin));
+}
 
 void Evaluator::evaluate_global(const methods::Broadcast& broadcast, Evaluation& evaluation) {
-  for (auto& worker : workers_) worker->select(broadcast, {});
   const at::Tensor& universe = held_out_.universe;
-  const int64_t chunks = (universe.size(0) + kChunk - 1) / kChunk;
-  std::vector<Predictions> parts(static_cast<size_t>(chunks));
-  Progress progress("evaluating", chunks);
-  parallel_in_order(
-      chunks, static_cast<int>(workers_.size()),
-      [&](int64_t chunk, int worker) {
-        const int64_t begin = chunk * kChunk;
-        parts[static_cast<size_t>(chunk)] =
-            predict(*workers_[static_cast<size_t>(worker)], held_out_.records,
-                    universe.narrow(0, begin, std::min(kChunk, universe.size(0) - begin)));
-        progress.advance();
-      },
-      [](int64_t) {});
-  if (parts.empty()) return;
-  const Predictions all = concatenate(parts);
+  if (universe.size(0) == 0) return;
+  const Predictions all = transport_.test(broadcast);
   evaluation.global_accuracy = accuracy(all);
   evaluation.global_balanced_accuracy = balanced_accuracy(all);
   evaluation.global_auroc = auroc(all);
-  if (setup_.method().personal(setup_.spec())) return;
+  if (asks_clients()) return;
 
   at::Tensor row_of = at::full({held_out_.records.size()}, -1, at::kLong);
   row_of.index_copy_(0, universe, at::arange(universe.size(0), at::kLong));
@@ -73,7 +63,12 @@ void Evaluator::evaluate_global(const methods::Broadcast& broadcast, Evaluation&
   }
 }
 
-void Evaluator::evaluate_personal(const methods::Broadcast& broadcast, Evaluation& evaluation) {
+// Validation records are at their clients, and so are personal models.
+bool Evaluator::asks_clients() const {
+  return setup_.method().personal(setup_.spec()) || setup_.spec().data.validation > 0;
+}
+
+void Evaluator::ask_clients(const methods::Broadcast& broadcast, Evaluation& evaluation) {
   Progress progress("evaluating", static_cast<int64_t>(clients_.size()));
   transport_.evaluate(clients_, broadcast, [&](ClientScore&& score) {
     evaluation.clients.push_back(score);
@@ -84,7 +79,7 @@ void Evaluator::evaluate_personal(const methods::Broadcast& broadcast, Evaluatio
 Evaluation Evaluator::evaluate(const methods::Broadcast& broadcast) {
   Evaluation evaluation;
   if (setup_.method().global(setup_.spec())) evaluate_global(broadcast, evaluation);
-  if (setup_.method().personal(setup_.spec())) evaluate_personal(broadcast, evaluation);
+  if (asks_clients()) ask_clients(broadcast, evaluation);
 
   std::map<std::string, std::vector<double>> by_domain;
   for (const auto& client : evaluation.clients) {

@@ -18,6 +18,10 @@ inline constexpr int64_t kMaxEvaluatedClients = 1000;
 using Workers = std::vector<std::unique_ptr<methods::ClientMethod>>;
 Workers make_workers(const Setup& setup, int threads);
 
+// Held-out records are tested in chunks of so many: as many chunks as there are, and the rows of one of them.
+int64_t test_chunks(const HeldOut& held_out);
+at::Tensor test_chunk(const HeldOut& held_out, int64_t chunk);
+
 struct Evaluation {
   std::vector<ClientScore> clients;
   std::map<std::string, double> domain_accuracy;  // mean over the clients of a domain, by its name
@@ -35,20 +39,20 @@ std::vector<int64_t> evaluated_clients(const config::RunSpec& spec);
 
 class Evaluator {
  public:
-  // The global model is tested here, with these workers, by whoever holds the test records; personal models are tested
-  // by the clients, asked through the transport. All arguments must outlive the evaluator.
-  Evaluator(const Setup& setup, const HeldOut& held_out, Workers& workers, Transport& transport);
+  // Whoever holds the test records and the clients are asked through the transport. All arguments must outlive the
+  // evaluator.
+  Evaluator(const Setup& setup, const HeldOut& held_out, Transport& transport);
 
   // Personal models on their clients' held-out records if the method has them, else the global model on each client's.
   Evaluation evaluate(const methods::Broadcast& broadcast);
 
  private:
   void evaluate_global(const methods::Broadcast& broadcast, Evaluation& evaluation);
-  void evaluate_personal(const methods::Broadcast& broadcast, Evaluation& evaluation);
+  bool asks_clients() const;
+  void ask_clients(const methods::Broadcast& broadcast, Evaluation& evaluation);
 
   const Setup& setup_;
   const HeldOut& held_out_;
-  Workers& workers_;
   Transport& transport_;
   std::vector<int64_t> clients_;
 };

@@ -54,6 +54,12 @@ std::optional<RoundRecord> Federation::next_round() {
   return record;
 }
 
+void Federation::resume_unseen_round() {
+  const int64_t round = broadcast_.round + 1;
+  unseen_ = ledger_.events(round, round);
+  std::erase_if(unseen_, [](const privacy::Event& event) { return event.client != privacy::kEveryone; });
+}
+
 Checkpoint Federation::checkpoint() const {
   return {broadcast_.round, broadcast_, server_->state()};
 }
@@ -100,9 +106,15 @@ RoundRecord Federation::train(int64_t round) {
     take(reply);
   });
   ledger_.commit();
+  privacy::Ledger made;  // in the place of what was lost
+  privacy::Ledger& paying = unseen_.empty() ? ledger_ : made;
   try {
     broadcast_ = server_->aggregate(
-        {release_context(setup_, ledger_, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
+        {release_context(setup_, paying, round, privacy::kEveryone), std::span<const int64_t>(cohort)});
+    for (const privacy::Event& event : made.events()) {
+      if (std::find(unseen_.begin(), unseen_.end(), event) == unseen_.end()) ledger_.spend(event);
+    }
+    unseen_.clear();
   } catch (const privacy::BudgetSpent& refusal) {
     fail_user("the server may not release what it made of round {}: a client refuses, {}", round, refusal.what());
   }

@@ -58,6 +58,11 @@ class Federation {
   // release that was not planned is an internal error.
   std::optional<RoundRecord> next_round();
 
+  // A process before this one may have ended in the middle of the next round, before anybody saw what it made of it. Rows
+  // of the server's own releases that it left in the ledger are taken for those that are made instead: they are not paid
+  // for again.
+  void resume_unseen_round();
+
   // What the server sent last.
   const methods::Broadcast& broadcast() const { return broadcast_; }
   Checkpoint checkpoint() const;
@@ -77,6 +82,7 @@ class Federation {
   std::unique_ptr<methods::ServerMethod> server_;
   methods::Broadcast broadcast_;
   std::set<int64_t> abstained_;
+  std::vector<privacy::Event> unseen_;  // rows of the server for the next round, whose results are lost
 };
 
 }  // namespace sotto::federation

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "config/load.h"
 #include "data/readers/table.h"
+#include "methods/catalogue.h"
 #include "settings/toml.h"
 
 #include <fmt/format.h>
@@ -92,6 +93,7 @@ json to_json(const methods::PublicFacts& facts) {
 config::RunSpec without_paths(config::RunSpec spec) {
   const data::DataOptions fallback;
   spec.name.clear();
+  spec.data.name = "declared";
   spec.data.path.clear();
   spec.data.otherwise.clear();
   spec.data.partition = fallback.partition;
@@ -104,8 +106,8 @@ void refuse_files(const json& config) {
     return value.is_string() && value.get_ref<const std::string&>().find_first_of("/\\~") != std::string::npos;
   };
   const auto visit = [&](const auto& self, const json& value, const std::string& key) -> void {
-    const bool names_files =
-        key == "path" || key == "weights" || key == "schema" || key == "curve" || key == "features";
+    const bool names_files = key == "path" || key == "weights" || key == "schema" || key == "curve" ||
+                             key == "features" || key == "project_on";
     if (names_files && is_path(value)) {
       fail_user("the plan names a file of this machine as '{}': {}; it must not", key, value.get<std::string>());
     }
@@ -128,17 +130,34 @@ settings::Section section_of(const json& value, const std::string& name) {
   return {value, name, std::make_shared<settings::Source>(settings::Source{.file = kSource, .line = {}})};
 }
 
+constexpr const char* kLocal = "local";
+constexpr const char* kReleased = "released";
+constexpr const char* kTestRecords = "test_records";
+
+// Nothing if evaluation stays at home.
+std::optional<EvaluationTerms> read_evaluation(settings::Section& serve, settings::Section& declared,
+                                               const config::RunSpec& spec) {
+  if (serve.one_of("evaluation", kLocal, {kLocal, kReleased}) == kLocal) return std::nullopt;
+  const std::string why_not = why_no_evaluation(spec, methods::find_method(spec.method));
+  if (!why_not.empty()) serve.fail("evaluation", "= \"released\" " + why_not);
+  EvaluationTerms terms;
+  terms.share = serve.number("evaluation_share", terms.share, settings::between(1e-3, 0.9));
+  terms.records = static_cast<int64_t>(declared.required_number(kTestRecords, settings::between(1, 1e9), "40"));
+  return terms;
+}
+
 ServeTerms read_terms(settings::Section& section, const config::RunSpec& spec, int64_t& most_participations) {
   ServeTerms terms;
   const int64_t cohort = methods::expected_cohort(spec);
-  const bool poisson = spec.federation.sampling == methods::CohortSampling::kPoisson && cohort < spec.data.clients;
-  terms.quorum = section.integer("quorum", poisson ? 0 : cohort, settings::between(0, static_cast<double>(cohort)));
+  const bool secret = methods::hides_cohorts(spec.federation.sampling) && cohort < spec.data.clients;
+  terms.quorum = section.integer("quorum", secret ? 0 : cohort, settings::between(0, static_cast<double>(cohort)));
   terms.deadline_seconds = section.number("deadline", terms.deadline_seconds, settings::between(1e-3, 1e7));
   most_participations =
       section.integer("most_participations", spec.rounds, settings::between(1, static_cast<double>(spec.rounds)));
-  if (poisson && most_participations < spec.rounds) {
-    section.fail("most_participations",
-                 "cannot be less than all rounds with Poisson cohorts: a cap would tell who was drawn");
+  if (secret && most_participations < spec.rounds) {
+    section.fail(
+        "most_participations",
+        "cannot be less than all rounds with cohorts that are drawn in secret: a cap would tell who was drawn");
   }
   section.finish();
   return terms;
@@ -148,21 +167,31 @@ ServeTerms read_terms(settings::Section& section, const config::RunSpec& spec, i
 
 FederationPlan::FederationPlan(const config::RunSpec& spec, settings::Section declared,
                                std::optional<settings::Section> serve) {
+  if (spec.most_rounds > 0) {
+    fail_user("most_rounds is {}: a federation between machines cannot be extended; leave it out", spec.most_rounds);
+  }
   const config::RunSpec shared = without_paths(spec);
   methods::PublicFacts facts = read_facts(declared, spec);
-  declared.finish();
   settings::Section unsaid = section_of(json::object(), "serve");
-  terms_ = read_terms(serve ? *serve : unsaid, spec, facts.most_participations);
-  text_ = json{{"version", kVersion},
-               {"config", shared.to_toml()},
-               {"declared", to_json(facts)},
-               {"serve",
-                {{"quorum", terms_.quorum},
-                 {"deadline", terms_.deadline_seconds},
-                 {"most_participations", facts.most_participations}}}}
-              .dump();
+  settings::Section& terms = serve ? *serve : unsaid;
+  const auto evaluation = read_evaluation(terms, declared, spec);
+  declared.finish();
+  terms_ = read_terms(terms, spec, facts.most_participations);
+  json stated = {{"version", kVersion},
+                 {"config", shared.to_toml()},
+                 {"declared", to_json(facts)},
+                 {"serve",
+                  {{"quorum", terms_.quorum},
+                   {"deadline", terms_.deadline_seconds},
+                   {"most_participations", facts.most_participations}}}};
+  if (evaluation) {
+    stated["declared"][kTestRecords] = evaluation->records;
+    stated["serve"]["evaluation"] = kReleased;
+    stated["serve"]["evaluation_share"] = evaluation->share;
+  }
+  text_ = stated.dump();
   refuse_files(settings::parse_toml(shared.to_toml(), kSource).value);
-  finish(shared, std::move(facts));
+  finish(shared, std::move(facts), evaluation);
 }
 
 FederationPlan::FederationPlan(std::string text) : text_(std::move(text)) {
@@ -182,17 +211,19 @@ FederationPlan::FederationPlan(std::string text) : text_(std::move(text)) {
   }
   settings::Section declared = section_of(stated, "declared");
   methods::PublicFacts facts = read_facts(declared, spec);
-  declared.finish();
   settings::Section serve = section_of(member(value, "serve", json::value_t::object), "serve");
+  const auto evaluation = read_evaluation(serve, declared, spec);
+  declared.finish();
   terms_ = read_terms(serve, spec, facts.most_participations);
-  finish(spec, std::move(facts));
+  finish(spec, std::move(facts), evaluation);
 }
 
-void FederationPlan::finish(const config::RunSpec& spec, methods::PublicFacts facts) {
+void FederationPlan::finish(const config::RunSpec& spec, methods::PublicFacts facts,
+                            std::optional<EvaluationTerms> evaluation) {
   hash_ = sha256(text_);
   const auto most = static_cast<int32_t>(facts.most_participations);
   std::vector<int32_t> participations(static_cast<size_t>(spec.data.clients), most);
-  setup_.emplace(spec, std::move(facts), std::move(participations));
+  setup_.emplace(spec, std::move(facts), std::move(participations), "", evaluation);
 }
 
 }  // namespace sotto::federation

@@ -8,11 +8,16 @@
 //   kind = "images"              images, features or tokens; with data.schema all of this follows from it
 //   shape = [1, 28, 28]          of one record
 //   classes = ["well", "ill"]    in the order of the labels
+//   test_records = 40            with serve.evaluation = "released": held-out records that every client counts over
 //
 //   [serve]
 //   quorum = 3                   uploads below which a round is not closed; all of them by default
 //   deadline = 600               seconds that a round waits for those who are missing
 //   most_participations = 50     of any client; all rounds by default. Noise is calibrated to it, and clients hold to it.
+//
+//   evaluation = "local"         or "released": after the last round every client says with noise how many held-out records
+//                                the model gets right (released_evaluation.h)
+//   evaluation_share = 0.1       of ε, that training leaves to it
 //
 // A client gets the text from a server that it does not trust: what it does not understand, it refuses.
 #pragma once
@@ -46,7 +51,7 @@ class FederationPlan {
   std::string short_hash() const { return hash_.substr(0, 16); }
 
  private:
-  void finish(const config::RunSpec& spec, methods::PublicFacts facts);
+  void finish(const config::RunSpec& spec, methods::PublicFacts facts, std::optional<EvaluationTerms> evaluation);
 
   std::string text_;
   std::string hash_;

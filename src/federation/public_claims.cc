@@ -4,6 +4,7 @@
 #include "data/origin.h"
 #include "methods/catalogue.h"
 #include "models/features.h"
+#include "models/projection.h"
 #include "models/weights/pretrained_card.h"
 #include "models/weights/weight_store.h"
 
@@ -33,6 +34,11 @@ std::vector<Claim> claims_of(const config::RunSpec& spec) {
   if (method.uses_model) claim_weights("model.weights", spec.model.weights, claims);
   for (const std::string& backbone : models::backbone_names(spec.data.features)) {
     claim_weights("data.features", backbone, claims);
+  }
+  if (const auto data = models::projection_data(spec.data)) {
+    claims.push_back({.what = fmt::format("data.project_on: '{}' is", spec.data.project_on),
+                      .origin = data::origin_of(*data),
+                      .remedy = "name another dataset, or \"random\""});
   }
   for (const data::DataOptions& data :
        method.public_data ? method.public_data(spec) : std::vector<data::DataOptions>()) {

@@ -34,13 +34,20 @@ int64_t declared_records(const config::RunSpec& spec, int64_t held) {
 }
 
 PublicSetup::PublicSetup(const config::RunSpec& spec, methods::PublicFacts facts, std::vector<int32_t> participations,
-                         std::string why_unproven) {
+                         std::string why_unproven, std::optional<EvaluationTerms> evaluation) {
+  if (spec.federation.sampling == methods::CohortSampling::kSecret &&
+      !(spec.privacy && spec.privacy->unit == privacy::Unit::kClient)) {
+    fail_user(
+        "federation.sampling: \"secret\" hides who takes part, which protects clients (privacy.unit = \"client\"); use "
+        "\"fixed\"");
+  }
   auto parts = std::make_shared<Parts>();
   parts->spec = spec;
   parts->method = &methods::find_method(spec.method);
   parts->facts = std::move(facts);
   parts->participations = std::move(participations);
   parts->why_unproven = std::move(why_unproven);
+  parts->evaluation = evaluation;
   if (parts->method->uses_model) {
     RandomStream init(spec.seed, "model-init");
     models::make_model(spec.model, parts->facts.task, init);
@@ -51,12 +58,16 @@ PublicSetup::PublicSetup(const config::RunSpec& spec, methods::PublicFacts facts
 }
 
 methods::ClientFacts PublicSetup::facts_of(int64_t client, int64_t records) const {
+  const double budget = spec().privacy ? spec().privacy->budget_of(client) : 0.0;
   return {declared_records(spec(), records), participations_of(client),
-          spec().privacy ? spec().privacy->budget_of(client) : 0.0};
+          evaluation() ? budget * (1 - evaluation()->share) : budget};
 }
 
 methods::ReleasePlan PublicSetup::plan_for(const methods::ClientFacts& client) const {
   methods::ReleasePlan plan = method().plan(context(), client);
+  if (evaluation()) {
+    plan.push_back(evaluation_channel(*spec().privacy, plan, client.epsilon / (1 - evaluation()->share)));
+  }
   for (privacy::Channel& channel : plan) {
     if (channel.terms().why_unproven.empty()) channel.unproven(why_unproven());
   }

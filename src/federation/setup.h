@@ -27,8 +27,11 @@ class Setup {
   // test split. Data that is not what the federation declares is a UserError.
   static Setup at_home(const PublicSetup& published, int64_t client, std::shared_ptr<const models::TaskData> data);
 
+  // At the server of a federation, which has no records: enough to use a model.
+  static Setup without_records(const PublicSetup& published);
+
   // Other settings on the same data, as far as they do not say which data that is.
-  Setup with(const config::RunSpec& spec) const { return {spec, parts_->data}; }
+  Setup with(const config::RunSpec& spec) const { return {spec, parts_->as_loaded}; }
 
   // Other training records in place of these, row by row: who holds which rows stays as it was dealt.
   Setup with_records(data::Records train) const;
@@ -56,6 +59,7 @@ class Setup {
     PublicSetup published;
     std::shared_ptr<const models::TaskData> data;
     std::shared_ptr<const data::Partition> partition;
+    std::shared_ptr<const models::TaskData> as_loaded = data;  // before data.centre = "own" moved it
   };
   explicit Setup(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 

@@ -29,6 +29,8 @@ class Transport {
   // The broadcast is that of the round before: it opens round broadcast.round + 1.
   virtual void exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                         const std::function<void(Reply&&)>& accept) = 0;
+  // What the global model makes of all held-out records, by whoever holds them.
+  virtual Predictions test(const methods::Broadcast& broadcast) = 0;
   // Asks clients how good their models are.
   virtual void evaluate(const std::vector<int64_t>& clients, const methods::Broadcast& broadcast,
                         const std::function<void(ClientScore&&)>& accept) = 0;

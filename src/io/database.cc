@@ -4,6 +4,8 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
+
 namespace sotto::io {
 
 Database::Database(const std::filesystem::path& file, Mode mode) : name_(file.string()) {
@@ -30,7 +32,9 @@ void Database::execute(const std::string& sql) {
 }
 
 void Database::fail() const {
-  fail_user("{} cannot be used: {}", name_, sqlite3_errmsg(handle_));
+  const bool full = sqlite3_errcode(handle_) == SQLITE_FULL || sqlite3_system_errno(handle_) == ENOSPC;
+  fail_user("{} cannot be used: {}", name_,
+            full ? "the disk is full; make room and start again" : sqlite3_errmsg(handle_));
 }
 
 // In WAL mode, commits are synced under FULL and not under NORMAL.

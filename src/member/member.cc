@@ -1,16 +1,19 @@
 #include "member/member.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "base/files.h"
 #include "data/origin.h"
 #include "federation/client_runtime.h"
+#include "federation/released_evaluation.h"
 #include "io/safetensors.h"
 #include "privacy/event_json.h"
 #include "privacy/guarantee.h"
 #include "privacy/wire.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,10 +31,6 @@ using nlohmann::json;
 constexpr int64_t kSelf = 0;
 constexpr double kTolerance = 1e-9;  // as a ledger compares ε with a budget
 constexpr int64_t kDay = 86'400;     // seconds
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string note_of(const federation::FederationPlan& plan) {
   return "plan " + plan.hash();
@@ -60,9 +59,19 @@ double spent_at(const privacy::Home& home) {
   return found == tallies.end() ? 0.0 : found->second.proven(home.terms().delta);
 }
 
-double promised_at(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
+double promised_at(privacy::Home* home, const Policy& policy, const federation::FederationPlan& plan, int64_t client,
                    int64_t records) {
-  return home.ledger().epsilon_with(plan.short_hash(), kSelf, promised(policy, plan, client, records));
+  const privacy::Tally planned = promised(policy, plan, client, records);
+  if (home != nullptr) return home->ledger().epsilon_with(plan.short_hash(), kSelf, planned);
+  return planned.empty() ? 0.0 : planned.proven(policy.budget.delta);
+}
+
+fs::path state_file_of(const privacy::Home& home, const federation::FederationPlan& plan, int64_t round) {
+  return home.folder() / "states" / fmt::format("{}-{:06}.safetensors", plan.short_hash(), round);
+}
+
+privacy::PrivateState read_state(const fs::path& file) {
+  return privacy::PrivateState(clone(io::read_safetensors(file).tensors));
 }
 
 // It comes from a server that is trusted with nothing. How many rows a tensor has may change from round to round.
@@ -80,22 +89,51 @@ void require_broadcast_like(const NamedTensors& expected, const NamedTensors& va
   }
 }
 
+// Sizes that do not fit are found where they are used, before anything has left.
+[[noreturn]] void refuse_broadcast(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  throw NotAllowed(fmt::format("the server's broadcast does not fit the model: {}", text.substr(0, text.find('\n'))));
+}
+
 bool draws_cohorts(const config::RunSpec& spec) {
-  return spec.federation.sampling == methods::CohortSampling::kPoisson &&
-         methods::expected_cohort(spec) < spec.data.clients;
+  return methods::hides_cohorts(spec.federation.sampling) && methods::expected_cohort(spec) < spec.data.clients;
 }
 
 }  // namespace
 
-Prospect prospect(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t records) {
+bool Prospect::is_affordable() const {
+  return promised <= budget * (1 + kTolerance);
+}
+
+Prospect prospect(privacy::Home* home, const Policy& policy, const federation::FederationPlan& plan, int64_t records) {
   const config::RunSpec& spec = plan.setup().spec();
-  Prospect ahead{
-      .client = 0, .records = records, .budget = home.terms().epsilon, .spent = spent_at(home), .promised = 0};
+  Prospect ahead{.client = 0,
+                 .records = records,
+                 .budget = home != nullptr ? home->terms().epsilon : policy.budget.epsilon,
+                 .spent = home != nullptr ? spent_at(*home) : 0,
+                 .promised = 0};
   for (int64_t client = 1; spec.privacy && client < spec.data.clients; ++client) {
     if (spec.privacy->budget_of(client) > spec.privacy->budget_of(ahead.client)) ahead.client = client;
   }
   ahead.promised = promised_at(home, policy, plan, ahead.client, records);
   return ahead;
+}
+
+PersonalState read_personal_state(const privacy::Home& home, const federation::FederationPlan& plan) {
+  while (true) {
+    const json note = json::parse(home.ledger().note(note_of(plan)), nullptr, false);
+    if (!note.is_object()) fail_user("{} takes no part in {}", home.folder().string(), plan.short_hash());
+    PersonalState own{.client = note.at("client"), .round = note.at("state_round"), .state = {}};
+    if (own.round == 0) return own;
+    const fs::path file = state_file_of(home, plan, own.round);
+    try {
+      own.state = read_state(file);
+      return own;
+    } catch (const UserError&) {
+      const json now_noted = json::parse(home.ledger().note(note_of(plan)), nullptr, false);
+      if (now_noted == note) throw;  // otherwise a newer one has taken its place
+    }
+  }
 }
 
 privacy::HomeRecords home_records(const data::DataOptions& source, const models::TaskData& data) {
@@ -156,7 +194,7 @@ Member::Member(privacy::Home& home, const Policy& policy, const federation::Fede
   const Progress progress = read_progress();
   privacy::PrivateState state;
   if (progress.state_round > 0) {
-    state = privacy::PrivateState(clone(io::read_safetensors(state_file(progress.state_round)).tensors));
+    state = read_state(state_file(progress.state_round));
   }
   state_ = std::make_unique<OwnState>(std::move(state));
   method_ = setup_.method().make_client(setup_.client_context());
@@ -183,9 +221,13 @@ void Member::join() {
 
 Member::Progress Member::read_progress() const {
   const json value = json::parse(home_.ledger().note(note_of(plan_)), nullptr, false);
-  if (!value.is_object()) fail_user("the ledger of {} is damaged", home_.folder().string());
-  return {value.at("client"),      value.at("participations"), value.at("round"),
-          value.at("state_round"), value.at("skipped"),        value.at("outbox")};
+  try {
+    return {value.at("client"),      value.at("participations"), value.at("round"),
+            value.at("state_round"), value.at("skipped"),        value.at("outbox")};
+  } catch (const json::exception&) {
+    fail_user("the ledger of {} is damaged: what it notes of the plan {} cannot be read", home_.folder().string(),
+              plan_.short_hash());
+  }
 }
 
 void Member::write_progress(const Progress& p) {
@@ -199,13 +241,17 @@ void Member::write_progress(const Progress& p) {
 }
 
 void Member::require_affordable() const {
-  const double epsilon = promised_at(home_, policy_, plan_, client_, setup_.partition().shard(client_).size());
-  const double budget = home_.terms().epsilon;
-  if (epsilon <= budget * (1 + kTolerance)) return;
+  const int64_t records = setup_.partition().shard(client_).size();
+  const Prospect ahead{.client = client_,
+                       .records = records,
+                       .budget = home_.terms().epsilon,
+                       .spent = spent_at(home_),
+                       .promised = promised_at(&home_, policy_, plan_, client_, records)};
+  if (ahead.is_affordable()) return;
   throw NotAllowed(fmt::format(
       "the policy does not allow this federation: its budget is ε = {:.4g} over all federations, and with this "
       "one it would be {:.4g}",
-      budget, epsilon));
+      ahead.budget, ahead.promised));
 }
 
 double Member::spent_epsilon() const {
@@ -232,7 +278,8 @@ void Member::charge_the_server(int64_t round, privacy::Ledger& ledger) const {
 // Of what was spent in the last day, without what this round would add: so a round is never half allowed.
 std::optional<std::string> Member::braked() const {
   if (policy_.per_day == 0) return std::nullopt;
-  const privacy::Tally today = home_.ledger().spent_since(now() - kDay, kSelf, settings::word(policy_.budget.observer));
+  const privacy::Tally today =
+      home_.ledger().spent_since(seconds_now() - kDay, kSelf, settings::word(policy_.budget.observer));
   const double spent = today.empty() ? 0.0 : today.proven(policy_.budget.delta);
   if (spent < policy_.per_day) return std::nullopt;
   return fmt::format("ε = {:.4g} was spent in the last 24 hours, and budget.per_day is {:.4g}", spent, policy_.per_day);
@@ -249,7 +296,10 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
     throw NotAllowed(
         fmt::format("the server asks for round {} again, and round {} was worked on already", round, progress.round));
   }
-  if (progress.participations >= setup_.participations_of(client_)) {
+  if (round > setup_.spec().rounds && !is_evaluation(round)) {
+    throw NotAllowed(fmt::format("the server asks for round {}, and the plan has {}", round, setup_.spec().rounds));
+  }
+  if (!is_evaluation(round) && progress.participations >= setup_.participations_of(client_)) {
     return {.upload = std::nullopt, .skips = true, .why = "the plan's number of participations is reached"};
   }
   require_broadcast_like(first_broadcast_, broadcast.values);
@@ -265,8 +315,12 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   federation::Reply reply;
   std::string releases;
   try {
-    federation::ClientRuntime runtime(setup_, client_, *method_, *state_, ledger);
-    reply = runtime.serve(broadcast, progress.participations + 1);
+    if (is_evaluation(round)) {
+      reply = evaluation_reply(broadcast, ledger);
+    } else {
+      federation::ClientRuntime runtime(setup_, client_, *method_, *state_, ledger);
+      reply = runtime.serve(broadcast, progress.participations + 1);
+    }
     json rows = json::array();
     for (const privacy::Event& event : ledger.events()) rows.push_back(privacy::to_json(event));
     releases = rows.dump();
@@ -278,6 +332,10 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   } catch (const privacy::BudgetSpent& refusal) {
     reply = {};
     reply.abstained = refusal.what();
+  } catch (const c10::Error& error) {
+    home_.forget_uncommitted();
+    state_->restore(progress.round);
+    refuse_broadcast(error);
   } catch (...) {
     home_.forget_uncommitted();
     state_->restore(progress.round);
@@ -290,7 +348,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   }
   progress.round = round;
   progress.skipped = !reply.upload && reply.failure.empty();
-  ++progress.participations;
+  if (!is_evaluation(round)) ++progress.participations;
   if (reply.upload) return seal(round, std::move(progress), *reply.upload, releases);
 
   // Whether training diverged depends on the records, so that even silence was paid for.
@@ -304,7 +362,23 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   return {.upload = std::nullopt, .skips = progress.skipped, .why = reply.failure};
 }
 
+// The one that the plan may ask for after its last.
+bool Member::is_evaluation(int64_t round) const {
+  return setup_.published().evaluation() && round == setup_.spec().rounds + 1;
+}
+
+federation::Reply Member::evaluation_reply(const methods::Broadcast& broadcast, privacy::Ledger& ledger) {
+  const privacy::ReleaseContext context =
+      federation::release_context(setup_.published(), ledger, broadcast.round + 1, client_);
+  federation::Reply reply;
+  reply.client = client_;
+  reply.upload.emplace(
+      federation::release_evaluation(setup_, client_, *method_, broadcast, state_->get(client_), context));
+  return reply;
+}
+
 Outcome Member::seal(int64_t round, Progress progress, const privacy::Upload& upload, const std::string& releases) {
+  const auto begin = std::chrono::steady_clock::now();
   SealedUpload made;
   made.round = round;
   made.key = sha256(json::array({plan_.hash(), client_, round, "upload"}).dump());
@@ -328,7 +402,8 @@ Outcome Member::seal(int64_t round, Progress progress, const privacy::Upload& up
   home_.commit();
   fault_point("member.sealed");
   state_->commit(round);
-  return {.upload = std::move(made), .skips = false, .why = ""};
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return {.upload = std::move(made), .skips = false, .why = "", .sealing_seconds = took.count()};
 }
 
 std::optional<SealedUpload> Member::sealed(const Progress& progress) const {
@@ -372,9 +447,16 @@ void Member::settle(int64_t durable_round) {
 }
 
 federation::ClientScore Member::evaluate(const methods::Broadcast& broadcast) {
+  require_broadcast_like(first_broadcast_, broadcast.values);
   privacy::Ledger nothing_leaves;
   federation::ClientRuntime runtime(setup_, client_, *method_, *state_, nothing_leaves);
-  return runtime.evaluate(broadcast, federation::HeldOut(setup_, {client_}));
+  try {
+    federation::HeldOut held_out(setup_, {client_});
+    held_out.global_sample = at::Tensor();  // others' records are elsewhere
+    return runtime.evaluate(broadcast, held_out);
+  } catch (const c10::Error& error) {
+    refuse_broadcast(error);
+  }
 }
 
 fs::path Member::outbox_file(int64_t round) const {
@@ -382,7 +464,7 @@ fs::path Member::outbox_file(int64_t round) const {
 }
 
 fs::path Member::state_file(int64_t round) const {
-  return home_.folder() / "states" / fmt::format("{}-{:06}.safetensors", plan_.short_hash(), round);
+  return state_file_of(home_, plan_, round);
 }
 
 }  // namespace sotto::member

@@ -14,8 +14,10 @@
 
 #include "federation/client_score.h"
 #include "federation/federation_plan.h"
+#include "federation/messages.h"
 #include "federation/setup.h"
 #include "federation/state_store.h"
+#include "federation/transport.h"
 #include "member/policy.h"
 #include "privacy/home.h"
 
@@ -28,12 +30,8 @@
 
 namespace sotto::member {
 
-struct SealedUpload {
-  int64_t round = 0;
-  std::string key;     // SHA-256 of plan, client, round and what it is: the same on every retry
-  std::string digest;  // SHA-256 of the bytes
-  int64_t bytes = 0;
-  std::string releases;  // the ledger's rows that it rests on, as JSON
+// An upload that is on disk and paid for.
+struct SealedUpload : federation::Offer {
   std::filesystem::path file;
 };
 
@@ -43,8 +41,10 @@ struct Outcome {
   // The round is done without one, for a reason that everybody may know: the method sends nothing in this round, or the
   // budget is spent.
   bool skips = false;
-  std::string
-      why;  // for the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that anybody else may notice.
+  // For the owner: why there is no upload. Where it does not skip it depends on the records, and silence is all that
+  // anybody else may notice.
+  std::string why;
+  double sealing_seconds = 0;  // what writing, syncing and committing took
 };
 
 // What taking part would cost, before anything is agreed to or written.
@@ -54,8 +54,20 @@ struct Prospect {
   double budget = 0;    // ε over all federations
   double spent = 0;     // of it
   double promised = 0;  // with this federation
+
+  bool is_affordable() const;
 };
-Prospect prospect(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan, int64_t records);
+// No home: nothing was ever released.
+Prospect prospect(privacy::Home* home, const Policy& policy, const federation::FederationPlan& plan, int64_t records);
+
+// The personal state after the last round that was worked on; empty, of round 0, if there is none.
+struct PersonalState {
+  int64_t client = 0;  // the home's number in the federation
+  int64_t round = 0;
+  privacy::PrivateState state;
+};
+// Also beside the process that takes part. A UserError if the home does not take part in the plan.
+PersonalState read_personal_state(const privacy::Home& home, const federation::FederationPlan& plan);
 
 // The records of a home, as its ledger knows them. `source` is where they came from.
 privacy::HomeRecords home_records(const data::DataOptions& source, const models::TaskData& data);
@@ -69,8 +81,9 @@ class Member {
          const federation::Setup& setup);
   ~Member();
 
-  // What was sealed for the round that follows the broadcast; made first, if it is not there yet. A round before one
-  // that was worked on, and a broadcast that is none of this method's, are NotAllowed.
+  // What was sealed for the round that follows the broadcast; made first, if it is not there yet. After the last round
+  // that is the released evaluation. A round before one that was worked on, one that the plan does not have, and a broadcast
+  // that is none of this method's, are NotAllowed.
   Outcome work(const methods::Broadcast& broadcast);
 
   // The server says that it has this upload of ours. A UserError if we never sealed it: this home is an old copy, which
@@ -98,6 +111,8 @@ class Member {
   void require_affordable() const;
   void charge_the_server(int64_t round, privacy::Ledger& ledger) const;
   std::optional<std::string> braked() const;
+  bool is_evaluation(int64_t round) const;
+  federation::Reply evaluation_reply(const methods::Broadcast& broadcast, privacy::Ledger& ledger);
   Outcome seal(int64_t round, Progress progress, const privacy::Upload& upload, const std::string& releases);
   std::optional<SealedUpload> sealed(const Progress& progress) const;
   std::filesystem::path outbox_file(int64_t round) const;

@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kLocal = "local";
 constexpr const char* kCentral = "central";
 constexpr const char* kRecords = "records";
+constexpr const char* kReleased = "released";
 
 bool holds(const std::vector<std::string>& list, const std::string& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -51,6 +52,7 @@ void read_allow(settings::Section section, Policy& policy) {
   policy.trust = some_of(section, "trust", {kLocal}, {kLocal, kCentral});
   policy.unproven = section.boolean("unproven", false);
   policy.declare = some_of(section, "declare", {}, {kRecords});
+  policy.released_evaluation = section.one_of("evaluation", kLocal, {kLocal, kReleased}) == kReleased;
   policy.least_cohort = section.integer("least_cohort", policy.least_cohort, settings::at_least(1));
   policy.most_participations = section.integer("most_participations", 0, settings::at_least(0));
   policy.noise = section.choice("noise", policy.noise);
@@ -110,6 +112,9 @@ void require_allowed(const Policy& policy, const federation::FederationPlan& pla
   }
   if (spec.privacy && spec.privacy->records == 0 && !holds(policy.declare, kRecords)) {
     refuse("it makes the number of records public, and allow.declare does not have \"records\"");
+  }
+  if (setup.evaluation() && !policy.released_evaluation) {
+    refuse("it asks how many held-out records its model gets right, and allow.evaluation is \"local\"");
   }
   if (federation::declared_records(spec, records) < setup.facts().least_records) {
     refuse("it declares that everybody has at least {} records, and here are {}", setup.facts().least_records, records);

@@ -10,6 +10,7 @@
 //   trust = ["local"]                      local: nobody sees anything without noise; central: the server does
 //   unproven = false                       releases of which nothing can be proven
 //   declare = ["records"]                  facts the owner agrees to make public
+//   evaluation = "local"                   released: how many held-out records a model gets right may leave, with noise
 //   least_cohort = 4                       clients in a round, on average
 //   most_participations = 50
 //   noise = "secure"
@@ -38,6 +39,7 @@ struct Policy {
   std::vector<std::string> trust;
   bool unproven = false;
   std::vector<std::string> declare;
+  bool released_evaluation = false;
   int64_t least_cohort = 1;
   int64_t most_participations = 0;
   privacy::Generator noise = privacy::Generator::kSecure;

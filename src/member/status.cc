@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json_number.h"
-#include "base/text.h"
+#include "member/federation_folder.h"
 #include "member/policy.h"
 #include "privacy/guarantee.h"
 
@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 
 namespace sotto::member {
@@ -22,8 +21,8 @@ using nlohmann::json;
 
 constexpr int64_t kSelf = 0;  // in its home's ledger everybody is the only client
 
-json federation_status(const fs::path& folder, const privacy::Ledger& ledger) {
-  const federation::FederationPlan plan(trim(read_file(folder / "plan.json")));
+json federation_status(const FederationFolder& folder, const privacy::Ledger& ledger) {
+  const federation::FederationPlan plan = folder.plan();
   const json progress = json::parse(ledger.note("plan " + plan.hash()), nullptr, false);
   if (!progress.is_object()) return nullptr;
   const json& sealed = progress.at("outbox");
@@ -35,17 +34,13 @@ json federation_status(const fs::path& folder, const privacy::Ledger& ledger) {
           {"client", progress.at("client")},
           {"participations", progress.at("participations")},
           {"most_participations", plan.setup().participations_of(progress.at("client").get<int64_t>())},
-          {"last_round", progress.at("round")},
+          {"last_round", std::min(progress.at("round").get<int64_t>(), plan.setup().spec().rounds)},
           {"outbox", std::move(outbox)}};
 }
 
 json federations(const fs::path& home, const privacy::Ledger& ledger) {
   json all = json::array();
-  if (!fs::exists(home / "federations")) return all;
-  std::set<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(home / "federations")) folders.insert(entry.path());
-  for (const fs::path& folder : folders) {
-    if (!fs::exists(folder / "plan.json")) continue;
+  for (const FederationFolder& folder : FederationFolder::all(home)) {
     json status = federation_status(folder, ledger);
     if (!status.is_null()) all.push_back(std::move(status));
   }

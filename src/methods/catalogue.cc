@@ -13,12 +13,16 @@
 #include "methods/fedprox.h"
 #include "methods/local_only.h"
 #include "methods/nbafl.h"
+#include "methods/parts/fine_tuning.h"
+#include "methods/personal/entries.h"
 #include "methods/prompts/dp_fpl.h"
 #include "methods/prototypes/entries.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 
 namespace sotto::methods {
 namespace {
@@ -35,7 +39,45 @@ MethodEntry noisy_unless_printed(MethodEntry entry) {
   return entry;
 }
 
+std::vector<MethodEntry> all_with_fine_tuning(std::vector<MethodEntry> entries) {
+  for (MethodEntry& entry : entries) entry = with_fine_tuning(std::move(entry));
+  return entries;
+}
+
+// What methods were called before, and are called now.
+constexpr std::pair<const char*, const char*> kOldNames[] = {
+    {"cgm-median-style", "cgm-median"},           {"aqc-style", "aqc"},         {"rpdp-fl-style", "rpdp-fl"},
+    {"time-varying-dp-style", "time-varying-dp"}, {"dpa-ldp-style", "dpa-ldp"}, {"adap-ldp-style", "adap-ldp"}};
+
+// Methods of other programs: they stay where they are, since runs point to them.
+struct Added {
+  std::mutex mutex;
+  std::deque<MethodEntry> entries;
+};
+
+Added& added() {
+  static Added methods;
+  return methods;
+}
+
+const MethodEntry* find_known(const std::string& name) {
+  const auto is_called = [&](const MethodEntry& entry) { return entry.name == name; };
+  const auto& entries = catalogue();
+  const auto found = std::find_if(entries.begin(), entries.end(), is_called);
+  if (found != entries.end()) return &*found;
+  const std::lock_guard lock(added().mutex);
+  const auto foreign = std::find_if(added().entries.begin(), added().entries.end(), is_called);
+  return foreign == added().entries.end() ? nullptr : &*foreign;
+}
+
 }  // namespace
+
+std::string current_name(const std::string& name) {
+  for (const auto& [before, now] : kOldNames) {
+    if (name == before) return now;
+  }
+  return name;
+}
 
 const std::vector<MethodEntry>& catalogue() {
   static const std::vector<MethodEntry> entries = {
@@ -45,41 +87,50 @@ const std::vector<MethodEntry>& catalogue() {
       dp_fedavg(),
       noisy_throughout(ldp_fedavg()),
       noisy_throughout(dp_head()),
+      noisy_throughout(mr_mtl()),
+      ditto(),
+      apfl(),
+      noisy_throughout(fedper()),
+      fedrep(),
       noisy_throughout(pac_dp()),
       noisy_throughout(fixed_threshold()),
-      noisy_throughout(cgm_median_style()),
-      noisy_throughout(aqc_style()),
+      noisy_throughout(cgm_median()),
+      noisy_throughout(aqc()),
       nbafl(),
-      noisy_throughout(rpdp_fl_style()),
+      noisy_throughout(rpdp_fl()),
       noisy_unless_printed(ladp_fl()),
       noisy_unless_printed(full_dp()),
-      noisy_throughout(time_varying_dp_style()),
+      noisy_unless_printed(time_varying_dp()),
       noisy_throughout(sensitive_dp_style()),
-      noisy_throughout(dpa_ldp_style()),
-      noisy_throughout(adap_ldp_style()),
+      noisy_unless_printed(dpa_ldp()),
+      noisy_unless_printed(adap_ldp()),
       fedproto(),
       fedpcl(),
       fpl(),
       fedplvm(),
       fedtgp(),
       mpft(),
+      dp_prototypes(),
       dp_fpl(),
       promptfl(),
       fedotp(),
       fedpgp(),
   };
-  return entries;
+  static const std::vector<MethodEntry> tunable = all_with_fine_tuning(entries);
+  return tunable;
 }
 
-const MethodEntry& find_method(const std::string& name) {
-  const auto& entries = catalogue();
-  const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.name == name; });
-  if (found == entries.end()) {
-    const auto names = method_names();
-    fail_user("no method is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
-  }
-  return *found;
+const MethodEntry& find_method(const std::string& asked) {
+  const std::string name = current_name(asked);
+  if (const MethodEntry* found = find_known(name)) return *found;
+  const auto names = method_names();
+  fail_user("no method is called '{}'{}; there are {}", name, did_you_mean(name, names), join(names, ", "));
+}
+
+void add_method(MethodEntry entry) {
+  if (find_known(entry.name) != nullptr) fail_user("there is a method '{}' already; choose another name", entry.name);
+  const std::lock_guard lock(added().mutex);
+  added().entries.push_back(std::move(entry));
 }
 
 std::string trained_model_name(const RunSettings& spec) {
@@ -90,6 +141,8 @@ std::string trained_model_name(const RunSettings& spec) {
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const auto& entry : catalogue()) names.push_back(entry.name);
+  const std::lock_guard lock(added().mutex);
+  for (const auto& entry : added().entries) names.push_back(entry.name);
   return names;
 }
 

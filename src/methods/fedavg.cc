@@ -9,7 +9,7 @@ namespace sotto::methods {
 namespace {
 
 constexpr const char* kWhat = "model";
-constexpr const char* kWhy = "non-private method: model weights and record counts are sent in the clear";
+constexpr const char* kWhy = "non-private method: model weights and record counts are sent without noise";
 
 privacy::Channel averaging_channel(const ClientFacts& client) {
   return privacy::Channel::in_the_clear(kWhat, kWhy).times(client.participations, "once per participation");

@@ -99,6 +99,8 @@ struct MethodEntry {
   std::function<std::any(settings::Section&)> read_options;
   // key=value of [method] for keys without a default, so that it can be tried without thinking.
   std::vector<std::string> example_options = {};
+  // What of the model stays with its client where model.personal does not say: beginnings of names, as there.
+  std::vector<std::string> personal_parameters = {};
   bool uses_model = true;  // false: it trains something else than what [model] says, which is not looked at
   // Datasets that it learns from as public ones, if any: nothing of them is accounted for.
   std::function<std::vector<data::DataOptions>(const RunSettings&)> public_data = {};

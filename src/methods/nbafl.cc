@@ -56,14 +56,14 @@ Terms terms_of(const PublicContext& context) {
     }
     return terms;
   }
-  if (options.exposures > spec.rounds) {
-    fail_user("method.exposures is {}, more than the {} rounds there are", options.exposures, spec.rounds);
+  if (options.exposures > spec.planned_rounds()) {
+    fail_user("method.exposures is {}, more than the {} rounds there are", options.exposures, spec.planned_rounds());
   }
   terms.printed = {.clip = options.clip,
                    .delta = privacy.delta,
                    .least_records = std::max<int64_t>(context.facts.least_records, 1),
-                   .rounds = spec.rounds,
-                   .exposures = options.exposures == 0 ? spec.rounds : options.exposures,
+                   .rounds = spec.planned_rounds(),
+                   .exposures = options.exposures == 0 ? spec.planned_rounds() : options.exposures,
                    .cohort = expected_cohort(spec)};
   return terms;
 }
@@ -187,7 +187,7 @@ ReleasePlan plan(const PublicContext& context, const ClientFacts& client) {
   privacy::NoiseReach reach{.coordinates = coordinates, .bound = terms.clip, .noise_stddev = mechanism.noise_stddev(0)};
   const auto cohort = static_cast<double>(expected_cohort(context.spec));
   if (!terms.printed) {
-    reach.summands = cohort * static_cast<double>(context.spec.rounds);
+    reach.summands = cohort * static_cast<double>(context.spec.planned_rounds());
     return {channel.reaching(reach)};
   }
   // A round's model is the mean of that round's uploads alone; the down-link's noise makes it as loud as fewer would.

@@ -17,29 +17,39 @@ FederationOptions read_federation_options(settings::Section section, int64_t cli
   o.optimizer = section.choice("optimizer", o.optimizer);
   o.momentum = section.number("momentum", o.momentum, {.low = 0, .high = 1, .high_excluded = true});
   o.weight_decay = section.number("weight_decay", o.weight_decay, settings::kNonNegative);
+  o.fine_tune = section.integer("fine_tune", o.fine_tune, settings::between(0, 10'000));
+  o.fine_tune_lr = section.number("fine_tune_lr", o.fine_tune_lr, settings::kNonNegative);
   o.eval_every = section.integer("eval_every", o.eval_every, settings::at_least(1));
   o.eval_clients = section.integer("eval_clients", o.eval_clients, settings::at_least(0));
+  o.global_test = section.integer("global_test", o.global_test, settings::at_least(0));
   o.state = section.choice("state", o.state);
   if (o.cohort > clients) {
     section.fail("cohort",
                  fmt::format("is {}, more than the {} clients; lower it, or raise data.clients", o.cohort, clients));
   }
+  section.only_if(o.fine_tune > 0, "fine_tune_lr", o.fine_tune_lr == 0, "without fine_tune");
   section.finish();
   return o;
 }
 
 nlohmann::json to_json(const FederationOptions& o) {
-  return {{"cohort", o.cohort},
-          {"sampling", o.sampling},
-          {"local_epochs", o.local_epochs},
-          {"batch", o.batch},
-          {"lr", o.lr},
-          {"optimizer", o.optimizer},
-          {"momentum", o.momentum},
-          {"weight_decay", o.weight_decay},
-          {"eval_every", o.eval_every},
-          {"eval_clients", o.eval_clients},
-          {"state", o.state}};
+  nlohmann::json value = {{"cohort", o.cohort},
+                          {"sampling", o.sampling},
+                          {"local_epochs", o.local_epochs},
+                          {"batch", o.batch},
+                          {"lr", o.lr},
+                          {"optimizer", o.optimizer},
+                          {"momentum", o.momentum},
+                          {"weight_decay", o.weight_decay},
+                          {"eval_every", o.eval_every},
+                          {"eval_clients", o.eval_clients},
+                          {"state", o.state}};
+  if (o.global_test > 0) value["global_test"] = o.global_test;
+  if (o.fine_tune > 0) {
+    value["fine_tune"] = o.fine_tune;
+    value["fine_tune_lr"] = o.fine_tune_lr;
+  }
+  return value;
 }
 
 }  // namespace sotto::methods

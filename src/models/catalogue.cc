@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "models/script/script_model.h"
 
 #include <algorithm>
 #include <array>
@@ -33,6 +34,7 @@ constexpr std::array kCatalogue = {
     CatalogueEntry{"vit-small", "ViT, 384 wide, 12 blocks, 6 heads", false, "width depth heads patch adapter", "Dosovitskiy et al., ICLR 2021", [](B b) { return make_vit(b, {384, 12, 6}); }, translate_vit},
     CatalogueEntry{"vit-base", "ViT, 768 wide, 12 blocks, 12 heads", false, "width depth heads patch adapter", "Dosovitskiy et al., ICLR 2021", [](B b) { return make_vit(b, {768, 12, 12}); }, translate_vit},
     CatalogueEntry{"minilm", "BERT-style sentence encoder, 6 layers, 384 wide, of weights 'minilm'", true, "", "Wang et al., NeurIPS 2020", make_minilm, translate_minilm},
+    CatalogueEntry{"torchscript", "a model of your own: model.weights is its TorchScript archive", false, "", "", make_script_model, nullptr, true},
 };
 // clang-format on
 

@@ -28,6 +28,8 @@ struct CatalogueEntry {
   std::shared_ptr<Model> (*make)(const Blueprint& blueprint);
   // Translates weights saved by other programs into this model's names, or null where the names already agree.
   NamedTensors (*translate)(NamedTensors weights);
+  // model.weights is the model itself, its form and its values.
+  bool is_archive = false;
 };
 
 std::span<const CatalogueEntry> catalogue();

@@ -9,6 +9,7 @@
 #include "data/readers/feature_file.h"
 #include "data/source.h"
 #include "io/safetensors.h"
+#include "models/fixed/timm_vit.h"
 #include "models/task_data.h"
 #include "models/vision_language/clip_model.h"
 #include "models/weights/pretrained_card.h"
@@ -80,6 +81,7 @@ std::shared_ptr<Model> make_backbone(const Backbone& backbone, const data::Datas
   if (backbone.model.name.starts_with("clip")) {
     return make_clip_backbone(backbone.model.weights, backbone.model.name == "clip-patches");
   }
+  if (backbone.model.name == kTimmVit) return std::make_shared<TimmVit>(backbone.model.weights);
   RandomStream init(0, "unused-classifier");
   const Task task{dataset.record_shape(), dataset.classes(), dataset.kind == data::Kind::kTokens};
   return make_model(backbone.model, task, init);
@@ -194,6 +196,21 @@ std::optional<data::Part> seen_by_backbone(const fs::path& feature_file) {
     fail_user("{}: damaged metadata ({}); compute the features again with `sotto data features`", feature_file.string(),
               damage.what());
   }
+}
+
+at::Tensor features_of_images(const std::string& backbone, const at::Tensor& images, const std::string& title) {
+  data::Dataset dataset;
+  dataset.class_names = {"one", "other"};
+  dataset.train = {.x = images,
+                   .y = at::zeros({images.size(0)}, at::kLong),
+                   .domain = at::zeros({images.size(0)}, at::kLong),
+                   .texts = {}};
+  const std::shared_ptr<Model> model = make_backbone(find_backbone(backbone), dataset);
+  return compute_features(*model, dataset.train, title);
+}
+
+std::vector<int64_t> backbone_input(const data::DataOptions& data, uint64_t seed) {
+  return load_records(data, find_backbone(data.features), seed).record_shape();
 }
 
 Features load_features(const data::DataOptions& data, uint64_t seed) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sotto::models {
 
@@ -25,6 +26,12 @@ struct Features {
 // side, or else what suits the backbone. Ctrl-C ends it with Interrupted and
 // keeps what was made of the part that it was at, for the next call.
 Features load_features(const data::DataOptions& data, uint64_t seed);
+
+// Feature vectors of images as the backbone sees them, uncached: uint8 [N, channels, height, width].
+at::Tensor features_of_images(const std::string& backbone, const at::Tensor& images, const std::string& title);
+
+// The shape of one record as the backbone data.features sees it: images brought to its size.
+std::vector<int64_t> backbone_input(const data::DataOptions& data, uint64_t seed);
 
 // The records that both the features of a file and the backbone that made them were made of; nothing if there are none,
 // if the file does not say, or if it is no feature file.

@@ -27,7 +27,7 @@ void check_options(const ModelOptions& options, const Task& task, const Catalogu
     fail_user("model.dropout must be at least 0 and below 1, not {}", options.dropout);
   if (entry.tokens && !task.tokens)
     fail_user("model '{}' reads text, but this task's records are not text", options.name);
-  if (!entry.tokens && task.tokens)
+  if (!entry.tokens && task.tokens && !entry.is_archive)
     fail_user("model '{}' cannot read text: use minilm, or set data.features = \"minilm\"", options.name);
 }
 
@@ -95,7 +95,7 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task,
   check_options(options, task, entry);
   std::shared_ptr<Model> model = entry.make({options, task, init.torch_generator()});
   model->set_generator(init.torch_generator());
-  if (!options.weights.empty())
+  if (!options.weights.empty() && !entry.is_archive)
     load_weights(*model, options.name, read_weights(find_weights(options.weights)), options.weights);
   if (options.freeze_backbone) freeze_backbone(*model);
   model->personal_prefixes_ = resolve_personal(*model, options.personal);

@@ -1,16 +1,23 @@
 #include "models/task_data.h"
 
 #include "base/error.h"
+#include "data/declared_classes.h"
 #include "data/source.h"
+#include "models/feature_frame.h"
 #include "models/features.h"
+#include "models/projection.h"
 #include "models/text/wordpiece.h"
 #include "models/weights/weight_store.h"
 
 #include <ATen/ATen.h>
 
+#include <fmt/format.h>
+
 namespace sotto::models {
 namespace {
 
+constexpr int64_t kPublicRecords = 10000;  // as many as axes are fitted to
+constexpr int64_t kRandomImages = 2000;
 constexpr int64_t kLongestText = 128;  // what the sentence encoder was trained for
 
 void tokenise(data::Records& records, const WordPiece& tokenizer) {
@@ -27,6 +34,12 @@ int64_t length_of(const data::Records& records) {
   return records.size() > 0 ? records.x.size(1) : 0;
 }
 
+// `data` with one of its backbones; the first unless another is named.
+data::DataOptions single_backbone(data::DataOptions data, const std::string& backbone = "") {
+  data.features = backbone.empty() ? backbone_names(data.features).front() : backbone;
+  return data;
+}
+
 // Features of every backbone that `data.features` names, joined by "+".
 void load_feature_blocks(data::DataOptions data, uint64_t seed, TaskData& loaded) {
   std::vector<at::Tensor> train, test;
@@ -41,6 +54,47 @@ void load_feature_blocks(data::DataOptions data, uint64_t seed, TaskData& loaded
   if (train.size() == 1) return;
   loaded.dataset.train.x = at::cat(train, 1);
   if (!test.empty()) loaded.dataset.test.x = at::cat(test, 1);
+}
+
+// Of the public data that data.project_on names, through the same backbones.
+at::Tensor public_features(const data::DataOptions& data, uint64_t seed) {
+  if (auto known = projection_data(data)) {
+    const std::vector<int64_t> shape = backbone_input(single_backbone(data), seed);
+    if (shape.size() == 3 && known->image_size == 0) known->image_size = shape[1];
+    known->limit = kPublicRecords;
+    TaskData loaded;
+    load_feature_blocks(*known, 0, loaded);
+    return loaded.dataset.train.x;
+  }
+  std::vector<at::Tensor> blocks;
+  for (const std::string& backbone : backbone_names(data.features)) {
+    const std::vector<int64_t> shape = backbone_input(single_backbone(data, backbone), seed);
+    if (shape.size() != 3) {
+      fail_user(
+          "data.project_on: '{}' has no images, so there is nothing to be had from random ones; name a public "
+          "dataset",
+          data.name);
+    }
+    const at::Tensor images = random_images(kRandomImages, shape[0], shape[1], shape[2]);
+    blocks.push_back(features_of_images(backbone, images, fmt::format("{} features of random images", backbone)));
+  }
+  return at::cat(blocks, 1);
+}
+
+// Sees nothing of `loaded` but how wide it is.
+void lay_on_public_axes(const data::DataOptions& data, uint64_t seed, TaskData& loaded) {
+  const at::Tensor known = public_features(data, seed);
+  data::Dataset& dataset = loaded.dataset;
+  if (known.size(1) != dataset.train.x.size(1)) {
+    fail_user(
+        "data.project_on: records of '{}' have {} features, the clients' {}; take a dataset with as many channels",
+        data.project_on, known.size(1), dataset.train.x.size(1));
+  }
+  const Projection projection = fit_projection(known, data.project);
+  for (data::Records* records : {&dataset.train, &dataset.test}) {
+    if (records->size() > 0) records->x = project(projection, records->x);
+  }
+  if (data.project > 0) loaded.feature_blocks = {data.project};
 }
 
 }  // namespace
@@ -62,7 +116,10 @@ TaskData load_task_data(const data::DataOptions& data, const ModelOptions& model
     loaded.dataset = data::load_dataset(data, seed);
   } else {
     load_feature_blocks(data, seed, loaded);
+    if (!data.project_on.empty()) lay_on_public_axes(data, seed, loaded);
   }
+  data::declare_classes(loaded.dataset, data.classes);
+  place_features(loaded.dataset, data);
   if (loaded.dataset.kind == data::Kind::kText) {
     if (!wants_tokens)
       fail_user(
@@ -79,8 +136,13 @@ TaskData TaskDataCache::load(const data::DataOptions& data, const ModelOptions& 
   key.data.name = data.name;
   key.data.otherwise = data.otherwise;
   key.data.path = data.path;
+  key.data.classes = data.classes;
   key.data.schema = data.schema;
   key.data.features = data.features;
+  key.data.project_on = data.project_on;
+  key.data.project = data.project;
+  key.data.centre = data.centre;
+  key.data.normalise = data.normalise;
   key.data.domains = data.domains;
   key.data.image_size = data.image_size;
   key.data.limit = data.limit;

@@ -406,6 +406,10 @@ Validity validity(const std::string& certificate_pem) {
   return validity_of(read_certificate(certificate_pem).get());
 }
 
+int64_t issued(const std::string& certificate_pem) {
+  return validity(certificate_pem).not_before + kClockTolerance;
+}
+
 std::string only_certificate(const std::string& certificate_pem) {
   const OwnErrors errors;
   return to_pem(read_certificate(certificate_pem).get());

@@ -73,6 +73,8 @@ std::vector<std::string> hosts(const std::string& certificate_pem);
 std::string subject(const std::string& certificate_pem);
 bool is_authority(const std::string& certificate_pem);
 Validity validity(const std::string& certificate_pem);
+// When it was issued, in seconds since 1970.
+int64_t issued(const std::string& certificate_pem);
 
 // The one certificate in this text, without what stands around it.
 std::string only_certificate(const std::string& certificate_pem);

@@ -111,6 +111,10 @@ Identity read_identity(const fs::path& home) {
     fail_user("there is no {}: {} has not enrolled yet (sotto enrol)", (home / kClient.certificate).string(),
               home.string());
   }
+  if (!fs::exists(home / kClient.key)) {
+    fail_user("there is no {}: put it back from a backup, or have {} enrolled anew", (home / kClient.key).string(),
+              home.string());
+  }
   return {read_file(home / kClient.key), read_certificate_file(home / kClient.certificate),
           read_certificate_file(home / kAuthority.certificate)};
 }

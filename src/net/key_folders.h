@@ -4,6 +4,7 @@
 //   authority.key  authority.pem            client.key   stays there
 //   server.key     server.pem               client.pem   the certificate for it
 //   tokens.json    (net/tokens.h)           authority.pem
+//   revoked.json   (net/revocations.h)
 //
 // Keys have mode 0600 from the first moment on. Nothing is overwritten that cannot be had again.
 #pragma once

@@ -37,27 +37,6 @@ fs::path tokens_file(const fs::path& folder) {
   return folder / "tokens.json";
 }
 
-// One thread of one process at a time changes a folder's tokens; others wait.
-class TokenLock {
- public:
-  explicit TokenLock(const fs::path& folder) {
-    const fs::path path = folder / "tokens.lock";
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    int failed = file_ < 0 ? -1 : ::flock(file_, LOCK_EX);
-    while (file_ >= 0 && failed != 0 && errno == EINTR) failed = ::flock(file_, LOCK_EX);
-    if (failed == 0) return;
-    const int error = errno;
-    if (file_ >= 0) ::close(file_);
-    fail_user("cannot lock {}: {}", path.string(), std::strerror(error));
-  }
-  ~TokenLock() { ::close(file_); }
-  TokenLock(const TokenLock&) = delete;
-  TokenLock& operator=(const TokenLock&) = delete;
-
- private:
-  int file_;
-};
-
 OpenToken read_token(const json& value) {
   return {value.at("digest").get<std::string>(), value.at("name").get<std::string>(),
           value.at("expires").get<int64_t>()};
@@ -99,6 +78,21 @@ auto find_token(std::vector<OpenToken>& tokens, const std::string& token) {
 
 }  // namespace
 
+FolderLock::FolderLock(const fs::path& folder) {
+  const fs::path path = folder / "tokens.lock";
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int failed = file_ < 0 ? -1 : ::flock(file_, LOCK_EX);
+  while (file_ >= 0 && failed != 0 && errno == EINTR) failed = ::flock(file_, LOCK_EX);
+  if (failed == 0) return;
+  const int error = errno;
+  if (file_ >= 0) ::close(file_);
+  fail_user("cannot lock {}: {}", path.string(), std::strerror(error));
+}
+
+FolderLock::~FolderLock() {
+  ::close(file_);
+}
+
 std::string make_token() {
   const OwnErrors errors;
   std::array<unsigned char, 32> bytes{};
@@ -118,7 +112,7 @@ std::string token_digest(const std::string& token) {
 
 std::string add_token(const fs::path& folder, const std::string& client_name, int64_t expires) {
   check_name(client_name, "a client");
-  const TokenLock lock(folder);
+  const FolderLock lock(folder);
   std::vector<OpenToken> tokens = read_tokens(folder);
   std::erase_if(tokens, [&](const OpenToken& open) { return open.name == client_name; });
   std::string token = make_token();
@@ -133,13 +127,21 @@ std::string name_of_token(const fs::path& folder, const std::string& token) {
 }
 
 std::string take_token(const fs::path& folder, const std::string& token) {
-  const TokenLock lock(folder);
+  const FolderLock lock(folder);
   std::vector<OpenToken> tokens = read_tokens(folder);
   const auto taken = find_token(tokens, token);
   std::string name = taken->name;
   tokens.erase(taken);
   write_tokens(folder, tokens);
   return name;
+}
+
+void drop_tokens(const fs::path& folder, const std::string& client_name) {
+  const FolderLock lock(folder);
+  std::vector<OpenToken> tokens = read_tokens(folder);
+  if (std::erase_if(tokens, [&](const OpenToken& open) { return open.name == client_name; }) > 0) {
+    write_tokens(folder, tokens);
+  }
 }
 
 }  // namespace sotto::net

@@ -25,4 +25,19 @@ std::string name_of_token(const std::filesystem::path& folder, const std::string
 // The same, and removes it durably: exactly one caller gets the name.
 std::string take_token(const std::filesystem::path& folder, const std::string& token);
 
+// Tokens of this client are good no longer.
+void drop_tokens(const std::filesystem::path& folder, const std::string& client_name);
+
+// While it lives, no other thread or process changes what an authority's folder says of its clients; others wait.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
 }  // namespace sotto::net

@@ -133,6 +133,7 @@ Bounded sum_cells(Contribution&& per_record, const CellRule& rule) {
   const at::Tensor cell = values.back().value;
   const int64_t records = cell.size(0);
   constexpr int64_t kRows = 1024;
+  const at::Tensor counted = at::ones({records}, at::kDouble);
   for (size_t g = 0; g < rule.parts.size(); ++g) {
     const at::Tensor& rows = values[g].value;
     SOTTO_INVARIANT(rows.size(0) == records && rows.size(1) == rule.parts[g].width);
@@ -142,10 +143,11 @@ Bounded sum_cells(Contribution&& per_record, const CellRule& rule) {
       const at::Tensor some = rows.narrow(0, begin, std::min(kRows, records - begin));
       const at::Tensor factor = clip_factors({some}, rule.parts[g].bound, Norm::kL2);
       sums.index_add_(0, cell.narrow(0, begin, some.size(0)), scaled_rows(some, factor).to(at::kDouble));
+      if (is_one_sided(rule.adjacency)) counted.narrow(0, begin, some.size(0)).mul_(factor > 0);
     }
     values[g].value = sums;
   }
-  values.back().value = at::bincount(cell, {}, rule.cells).to(at::kDouble);
+  values.back().value = at::bincount(cell, counted, rule.cells).to(at::kDouble);
   SOTTO_INVARIANT(values.back().value.numel() == rule.cells);
   return Access::bounded(std::move(values), rule.groups(), Norm::kJoint);
 }

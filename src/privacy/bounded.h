@@ -130,7 +130,7 @@ struct CellRule {
 };
 
 // One tensor [records, width] per part and a last one, int64 [records]: the cells. A record with a non-finite entry in
-// a part counts as zero there.
+// a part adds nothing there; where a record may be blank it is one, and is not counted either.
 Bounded sum_cells(Contribution&& per_record, const CellRule& rule);
 
 }  // namespace sotto::privacy

@@ -127,6 +127,20 @@ double noise_multiplier_for(double epsilon, double delta, int64_t steps, double 
   return known[key] = value;
 }
 
+double cohort_noise_multiplier_for(double epsilon, double delta, int64_t steps, double share, Adjacency adjacency) {
+  const double in_public = noise_multiplier_for(epsilon, delta, steps, 1, adjacency);
+  if (!(share < 1) || epsilon >= kLargestAmplified) return in_public;
+  static std::mutex mutex;
+  static std::map<std::tuple<double, double, int64_t, double, Adjacency>, double> known;
+  const std::tuple key(epsilon, delta, steps, share, adjacency);
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  const double hidden =
+      calibrate({epsilon, delta * kKeptDelta, Method::kPld}, Step::cohort(1.0, share, adjacency), steps);
+  return known[key] = std::min(in_public, hidden);
+}
+
 double sampling_rate_for(double epsilon, double delta, int64_t steps, double noise_multiplier, Adjacency adjacency) {
   if (!(epsilon > 0) || !std::isfinite(epsilon)) fail_user("a budget must be a finite number above 0, not {}", epsilon);
   if (!(noise_multiplier > 0) || !std::isfinite(noise_multiplier)) {

@@ -13,10 +13,14 @@ namespace sotto::privacy {
 // Exact without sampling, certified with it; answers are remembered. Thread-safe.
 //
 // With more than one batch a step is an epoch of random allocation: every record is in one of its batches, drawn
-// uniformly and secretly (Step::allocated). Certified, and never more than with one batch. A UserError under adjacencies
-// that are not one-sided, and at sampling rates below 1.
+// uniformly and secretly (Step::allocated). Certified, and never more than with one batch. A UserError at sampling rates
+// below 1.
 double noise_multiplier_for(double epsilon, double delta, int64_t steps, double sampling_rate, Adjacency adjacency,
                             int64_t batches = 1);
+
+// The same where each step is of a cohort of fixed size, this share of all, that is drawn in secret (Step::cohort). Never
+// more than if cohorts were public.
+double cohort_noise_multiplier_for(double epsilon, double delta, int64_t steps, double share, Adjacency adjacency);
 
 // The largest rate, at most 1 and rounded down, at which `steps` Gaussian steps of this multiplier stay within
 // (epsilon, delta) for a record that takes part in each with that probability (Poisson); of δ as much is kept as above.

@@ -71,6 +71,12 @@ Channel& Channel::sampled_at(double rate) {
   return *this;
 }
 
+Channel& Channel::of_cohort(double share) {
+  SOTTO_INVARIANT(terms_.mechanism == kGaussianMechanism);
+  if (share < 1) terms_.mechanism = kCohortGaussianMechanism;
+  return sampled_at(share);
+}
+
 Channel& Channel::allocated_to(int64_t batches) {
   terms_.batches = batches;
   return *this;
@@ -158,9 +164,7 @@ Release Channel::release_clear(const ReleaseContext& context, const std::functio
 Trusted<Bounded> Channel::hand_over(const ReleaseContext& context, const std::function<Bounded()>& compute) const {
   SOTTO_INVARIANT(terms_.mechanism == kTrustedMechanism);
   Receipt receipt = pay(context);
-  Bounded bounded = compute();
-  for (NamedTensor& value : Access::values(bounded)) value.value = value.value.to(at::kFloat);
-  return Access::trusted(std::move(bounded), std::move(receipt));
+  return Access::trusted(compute(), std::move(receipt));
 }
 
 }  // namespace sotto::privacy

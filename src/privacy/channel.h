@@ -58,6 +58,8 @@ class Channel {
   Channel& unproven(std::string why);
   // Each record (or client) takes part in a step with this probability (Poisson).
   Channel& sampled_at(double rate);
+  // A Gaussian of a cohort of fixed size that is drawn in secret: this share of all clients (or records).
+  Channel& of_cohort(double share);
   // Each record is in one of so many batches, drawn in secret for every step.
   Channel& allocated_to(int64_t batches);
   // A number that travels with the release: it must follow from settings and declared facts alone, and the ledger's row

@@ -11,6 +11,8 @@ namespace sotto::privacy {
 inline constexpr const char* kClearMechanism = "in-the-clear";
 inline constexpr const char* kTrustedMechanism = "trusted-server";
 inline constexpr const char* kGaussianMechanism = "gaussian";
+// Of a cohort of fixed size that is drawn in secret.
+inline constexpr const char* kCohortGaussianMechanism = "cohort-gaussian";
 inline constexpr const char* kLaplaceMechanism = "laplace";
 inline constexpr const char* kTopKMechanism = "laplace-top-k";
 inline constexpr const char* kGumbelTopKMechanism = "gumbel-top-k";

@@ -1,7 +1,10 @@
 #include "privacy/guarantee.h"
 
 #include "privacy/accounting/accountant.h"
+#include "privacy/accounting/distance.h"
+#include "privacy/accounting/normal.h"
 #include "privacy/accounting/proven.h"
+#include "privacy/noise/gaussian_block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +19,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Noise of finite precision makes a total variation far below any δ: not worth a second computation.
 constexpr double kNegligibleSlack = 1e-25;
+
+constexpr const char* kTooLittleNoise =
+    "so little noise that, drawn with finite precision, it promises nothing at this δ";
 
 // Releases with the same multiplier and different bounds must look alike although noise / sensitivity was rounded:
 // rounded down to 40 bits, it costs ε a relative 1e-12.
@@ -32,6 +38,19 @@ auto key(const Step& step) {
 
 auto key(const Steps& steps) {
   return std::tuple_cat(key(steps.step), std::tuple(steps.count));
+}
+
+// How likely it is that one of `numbers` noises lies where the other world's never does: that world's is cut, and no more
+// than (1/(4z))² of them move by more than four standard deviations. Rounded up.
+double out_of_reach(std::span<const Steps> pile, double numbers) {
+  constexpr double kFar = 4;
+  const auto beyond = [](double shift) { return 2.0 * static_cast<double>(normal_tail(kGaussianCut - shift)); };
+  double sum = numbers * beyond(kFar);
+  for (const Steps& steps : pile) {
+    const double shift = 1 / steps.step.noise_multiplier;
+    if (shift > kFar) sum += static_cast<double>(steps.count) * std::pow(shift / kFar, 2) * beyond(shift);
+  }
+  return sum * (1 + 1e-6);
 }
 
 // How many integers a discrete Gaussian's change moves by 1 each, if it can do nothing else: integer vectors with squares
@@ -58,6 +77,8 @@ std::optional<Steps> steps_of(const Event& event, double multiplier) {
   if (event.mechanism == kGaussianMechanism) {
     step.kind = Step::Kind::kGaussian;
     step.batches = event.batches;
+  } else if (event.mechanism == kCohortGaussianMechanism) {
+    step.kind = event.sampling_rate < 1 ? Step::Kind::kCohortGaussian : Step::Kind::kGaussian;
   } else if (event.mechanism == kDiscreteGaussianMechanism) {
     step.sampling_rate = 1;
     if (const auto moved = moved_integers(event)) {
@@ -139,9 +160,7 @@ double Tally::epsilon_of(const Pile& pile, double delta) const {
   if (!renyi_only_) return proven_epsilon(pile, delta);
   const auto accountant = make_accountant(Method::kRdp);
   for (const Steps& steps : pile) {
-    Step step = steps.step;
-    step.batches = 1;  // an upper bound, where Rényi divergences know no other
-    accountant->compose(step, steps.count);
+    accountant->compose(steps.step.in_public(), steps.count);  // Rényi divergences know no better
   }
   return accountant->epsilon(delta);
 }
@@ -156,11 +175,29 @@ double Tally::claimed(double delta) const {
 }
 
 double Tally::proven(double delta) const {
+  if (!why_.empty()) return kInfinity;
+  const double near = with_distance(slack_, delta, [&](double left) { return epsilon_of(proven_, left); });
+  return near == proven_of_ideal_noise(delta) ? near : std::min(near, proven_by_ratio(delta));
+}
+
+double Tally::proven_by_ratio(double delta) const {
+  const double numbers = slack_ / kGaussianTotalVariation, off = numbers * kGaussianRelativeError;
+  const auto is_gaussian = [](const Steps& steps) {
+    return steps.step.kind == Step::Kind::kGaussian || steps.step.kind == Step::Kind::kCohortGaussian;
+  };
+  if (off > 1e-6 || !std::all_of(proven_.begin(), proven_.end(), is_gaussian)) return kInfinity;
+  const double left = (delta - out_of_reach(proven_, numbers)) * (1 - 2e-6);
+  return epsilon_of(proven_, left) + 3 * off;
+}
+
+double Tally::proven_of_ideal_noise(double delta) const {
   return why_.empty() ? epsilon_of(proven_, delta - slack_) : kInfinity;
 }
 
 Guarantee Tally::guarantee(double delta) const {
-  return {claimed(delta), proven(delta), why_};
+  Guarantee all{claimed(delta), proven(delta), why_};
+  if (std::isinf(all.proven) && std::isfinite(proven_of_ideal_noise(delta))) all.why_unproven = {kTooLittleNoise};
+  return all;
 }
 
 bool Tally::within(const Tally& other) const {

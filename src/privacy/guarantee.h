@@ -27,7 +27,11 @@ class Tally {
   // At δ, rounded up.
   Guarantee guarantee(double delta) const;
   double claimed(double delta) const;
+  // Noise of finite precision included: ∞ where there is so little of it (ε of a hundred, one release) that one world's
+  // outputs lie beyond what the other's can be.
   double proven(double delta) const;
+  // The same if noise were drawn from its law exactly, for budgets that large.
+  double proven_of_ideal_noise(double delta) const;
   bool empty() const { return proven_.empty() && why_.empty(); }
   // What proven() composes, for other bounds on the same releases: nothing can be proven where reasons are given.
   const std::vector<Steps>& steps() const { return proven_; }
@@ -44,6 +48,8 @@ class Tally {
   using Pile = std::vector<Steps>;
   static void merge(Pile& pile, const Steps& steps);
   double epsilon_of(const Pile& pile, double delta) const;
+  // From the relative error of every probability, where e^ε times the error of all is too much.
+  double proven_by_ratio(double delta) const;
 
   Pile proven_;
   Pile claimed_;        // to be accounted for as proven_ is

@@ -121,6 +121,8 @@ void Home::open(Ledger::Mode mode) {
     fail_user("the home {} has lost {}, which says how far its ledger had come; put it back", folder_.string(), kMark);
   }
   check_mark(folder_, *ledger_, mark);
+  // What a disk or a hand has changed would make ε too small, or too large.
+  ledger_->verify_chain();
   if (ledger_->terms() && *ledger_->terms() != terms_) {
     fail_user("{} says something else than the home has promised: {}; put it back, or use another home",
               promise_file(folder_).string(), to_json(*ledger_->terms()).dump());
@@ -129,12 +131,15 @@ void Home::open(Ledger::Mode mode) {
 
 void Home::read_notes() {
   const json note = json::parse(ledger_->note(kNote), nullptr, false);
-  if (!note.is_object()) fail_user("{} is not the ledger of a home", (folder_ / kLedger).string());
-  id_ = note.at("id").get<std::string>();
-  records_ = {.name = note.at("name").get<std::string>(),
-              .content = note.at("content").get<std::string>(),
-              .dealt = note.at("dealt").get<std::string>(),
-              .clients = note.at("clients").get<int64_t>()};
+  try {
+    id_ = note.at("id").get<std::string>();
+    records_ = {.name = note.at("name").get<std::string>(),
+                .content = note.at("content").get<std::string>(),
+                .dealt = note.at("dealt").get<std::string>(),
+                .clients = note.at("clients").get<int64_t>()};
+  } catch (const json::exception&) {
+    fail_user("{} is not the ledger of a home", (folder_ / kLedger).string());
+  }
 }
 
 void Home::permit_unproven() {

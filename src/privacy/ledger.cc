@@ -1,5 +1,6 @@
 #include "privacy/ledger.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "privacy/home.h"
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -27,6 +29,9 @@ constexpr int kVersion = 5;
 constexpr const char* kInMemory = ":memory:";  // as SQLite calls it
 // ε is rounded up on both sides of a comparison with a budget that was used to calibrate it.
 constexpr double kTolerance = 1e-9;
+// Budgets above this are held as if noise were drawn exactly, so that runs with hardly any are possible; what is proven
+// of them in the end is less, or nothing (Tally::proven).
+constexpr double kLooseBudget = 40;
 // In the file of a run: the home that pays as well, and what the run is called there.
 constexpr const char* kHomeNote = "home";
 
@@ -75,11 +80,18 @@ std::string link_of(const std::string& previous, const Event& e, int64_t attempt
                              e.parameters,
                              e.run,
                              time})
-                    .dump());
+                    // A damaged file may hold what is no text: it has another link then, and need not have one at all.
+                    .dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+json home_note(const std::string& text, const std::string& ledger) {
+  json note = json::parse(text, nullptr, false);
+  for (const char* key : {"id", "folder", "run"}) {
+    if (!note.is_object() || !note.contains(key) || !note[key].is_string()) {
+      fail_user("the ledger {} is damaged: which home it is charged to cannot be read", ledger);
+    }
+  }
+  return note;
 }
 
 }  // namespace
@@ -103,6 +115,7 @@ struct Ledger::Statement {
   bool next() const {
     const int code = sqlite3_step(handle);
     if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_FULL) fail_user("the ledger cannot be written: the disk is full; make room and start again");
     if (code != SQLITE_DONE) fail_user("the ledger cannot be used: {}", sqlite3_errmsg(database));
     return false;
   }
@@ -239,7 +252,11 @@ void Ledger::load() {
   durable_end_ = {rows_, head_};
   const std::string terms = meta("terms");
   if (!terms.empty()) {
-    terms_ = privacy_terms_from(json::parse(terms));
+    try {
+      terms_ = privacy_terms_from(json::parse(terms));
+    } catch (const json::exception&) {
+      fail_user("the ledger {} is damaged: its terms cannot be read", name_);
+    }
     by_claim_ = settings::from_word<HeldTo>(meta("variant")) == HeldTo::kClaimed;
   }
   recall_spent();
@@ -280,7 +297,11 @@ void Ledger::execute(const char* sql) const {
   const std::string problem = message == nullptr ? "" : message;
   sqlite3_free(message);
   if (code == SQLITE_BUSY) fail_user("the ledger {} is in use by another process; wait for it or stop it", name_);
-  if (code != SQLITE_OK) fail_user("the ledger {} cannot be used: {}", name_, problem);
+  if (code != SQLITE_OK) {
+    const bool full = code == SQLITE_FULL || sqlite3_system_errno(database_) == ENOSPC;
+    fail_user("the ledger {} cannot be used: {}", name_,
+              full ? "the disk is full; make room and start again" : problem);
+  }
 }
 
 std::string Ledger::meta(const char* key) const {
@@ -316,6 +337,12 @@ void Ledger::agree(const PrivacyTerms& terms, HeldTo held_to) {
 void Ledger::permit_clear() {
   const std::lock_guard lock(mutex_);
   clear_permitted_ = true;
+}
+
+void Ledger::rehearse() {
+  const std::lock_guard lock(mutex_);
+  SOTTO_INVARIANT(name_ == kInMemory);
+  rehearsing_ = true;
 }
 
 std::optional<PrivacyTerms> Ledger::terms() const {
@@ -355,7 +382,9 @@ Tally Ledger::spent_elsewhere(const std::string& run, int64_t client) const {
 double Ledger::epsilon_of(const Tally& tally) {
   const auto known = epsilon_.find(tally);
   if (known != epsilon_.end()) return known->second;
-  const double value = by_claim_ ? tally.claimed(terms_->delta) : tally.proven(terms_->delta);
+  const double delta = terms_->delta;
+  double value = by_claim_ ? tally.claimed(delta) : tally.proven_of_ideal_noise(delta);
+  if (!by_claim_ && value < kLooseBudget) value = tally.proven(delta);
   return epsilon_[tally] = value;
 }
 
@@ -405,6 +434,23 @@ void Ledger::afford(const Event& event, int64_t expected) {
 
 Receipt Ledger::spend(const Event& event, int64_t expected) {
   const std::lock_guard lock(mutex_);
+  return write(event, [&] {
+    afford(event, expected);
+    if (home_ == nullptr) return;
+    Event charged = event;
+    charged.run = run_in_home_;
+    charged.client = client_in_home_.value_or(event.client);
+    home_->spend(charged, expected);
+  });
+}
+
+Receipt Ledger::take_over(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  SOTTO_INVARIANT(home_ == nullptr);
+  return write(event, [] {});
+}
+
+Receipt Ledger::write(const Event& event, const std::function<void()>& pay) {
   int64_t attempt = 0;
   find_->bind(1, event.round);
   find_->bind(2, event.client);
@@ -423,18 +469,13 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
     if (event.generator != "secure") return Receipt(row, event.noise_scale, event.sensitivity);
   }
   find_->reset();
-  afford(event, expected);
-  if (home_ != nullptr) {
-    Event charged = event;
-    charged.run = run_in_home_;
-    charged.client = client_in_home_.value_or(event.client);
-    home_->spend(charged, expected);
-  }
+  refuse_lost_rows();
+  pay();
   if (!in_transaction_) {
     execute("BEGIN IMMEDIATE");
     in_transaction_ = true;
   }
-  const int64_t time = std::max(now(), last_time_);
+  const int64_t time = std::max(seconds_now(), last_time_);
   std::string chain = link_of(head_, event, attempt, time);
   insert_->bind(event);
   insert_->bind(kColumnCount + 1, attempt);
@@ -451,17 +492,19 @@ Receipt Ledger::spend(const Event& event, int64_t expected) {
   return Receipt(row, event.noise_scale, event.sensitivity);
 }
 
-void Ledger::claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name) {
+void Ledger::claim_stream(const ReleaseContext& context, std::string_view name) {
   const std::lock_guard lock(mutex_);
+  if (rehearsing_) return;
   if (context.round != stream_round_) streams_.clear();
   stream_round_ = context.round;
-  const auto [claimed, fresh] = streams_.emplace(std::pair(context.client, std::string(name)), receipt.row());
-  SOTTO_INVARIANT(fresh || claimed->second == receipt.row());
+  const bool drawn_once = streams_.emplace(context.seed, context.client, std::string(name)).second;
+  SOTTO_INVARIANT(drawn_once);
 }
 
 void Ledger::commit() {
   const std::lock_guard lock(mutex_);
   if (!in_transaction_) return;
+  refuse_lost_rows();
   if (home_ != nullptr) home_->commit();
   set_meta("rows", std::to_string(rows_));
   set_meta("head", head_);
@@ -471,11 +514,17 @@ void Ledger::commit() {
   durable_end_ = {rows_, head_};
 }
 
+// SQLite ends a transaction by itself when the disk is full. To go on would be to count rows that are not there.
+void Ledger::refuse_lost_rows() const {
+  if (!in_transaction_ || sqlite3_get_autocommit(database_) == 0) return;
+  fail_user("the ledger {} could not be written, and what had not reached the disk is gone; start again", name_);
+}
+
 void Ledger::forget_uncommitted() {
   {
     const std::lock_guard lock(mutex_);
     if (!in_transaction_) return;
-    execute("ROLLBACK");
+    if (sqlite3_get_autocommit(database_) == 0) execute("ROLLBACK");
     in_transaction_ = false;
     last_row_ = durable_row_;
     rows_ = durable_end_.rows;
@@ -500,6 +549,7 @@ std::string Ledger::note(const std::string& name) const {
 
 void Ledger::set_note(const std::string& name, const std::string& value) {
   const std::lock_guard lock(mutex_);
+  refuse_lost_rows();
   set_meta(name.c_str(), value);
 }
 
@@ -513,7 +563,7 @@ void Ledger::check_home(const Home* home) const {
         "with another --out",
         name_, home->folder().string());
   }
-  const json noted = json::parse(known);
+  const json noted = home_note(known, name_);
   const auto folder = noted["folder"].get<std::string>();
   if (home == nullptr) fail_user("{} is charged to the home {}; add --home {}", name_, folder, folder);
   if (noted["id"] != home->id()) {
@@ -534,7 +584,7 @@ void Ledger::charge_to(Home& home, const std::string& name) {
     set_meta(kHomeNote, json{{"id", home.id()}, {"folder", home.folder().string()}, {"run", run}}.dump());
   }
   home_ = &home;
-  run_in_home_ = json::parse(meta(kHomeNote))["run"].get<std::string>();
+  run_in_home_ = home_note(meta(kHomeNote), name_)["run"].get<std::string>();
 }
 
 void Ledger::charge_as(Home& home, const std::string& run, int64_t client) {
@@ -547,7 +597,7 @@ void Ledger::charge_as(Home& home, const std::string& run, int64_t client) {
 std::string Ledger::run_in_home() const {
   const std::lock_guard lock(mutex_);
   const std::string known = meta(kHomeNote);
-  return known.empty() ? "" : json::parse(known)["run"].get<std::string>();
+  return known.empty() ? "" : home_note(known, name_)["run"].get<std::string>();
 }
 
 std::vector<Event> Ledger::events() const {
@@ -561,6 +611,15 @@ std::vector<Event> Ledger::events(int64_t first_round, int64_t last_round) const
       fmt::format("SELECT {} FROM releases WHERE round BETWEEN ?1 AND ?2 ORDER BY round, client, id", kColumns));
   query.bind(1, first_round);
   query.bind(2, last_round);
+  std::vector<Event> rows;
+  while (query.next()) rows.push_back(query.event());
+  return rows;
+}
+
+std::vector<Event> Ledger::events_after(int64_t row) const {
+  const std::lock_guard lock(mutex_);
+  const Statement query(database_, fmt::format("SELECT {} FROM releases WHERE id > ?1 ORDER BY id", kColumns));
+  query.bind(1, row);
   std::vector<Event> rows;
   while (query.next()) rows.push_back(query.event());
   return rows;

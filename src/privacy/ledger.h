@@ -11,13 +11,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,8 @@ constexpr auto choices(HeldTo) {
 struct LedgerEnd {
   int64_t rows = 0;
   std::string head;
+
+  bool operator==(const LedgerEnd&) const = default;
 };
 
 // Thread-safe. One writing process per file: a second one gets a UserError. Reading beside a writer is fine.
@@ -67,11 +72,21 @@ class Ledger {
   // Releases in the clear need no name in the terms from here on.
   void permit_clear();
 
+  // For audits and benchmarks, of a ledger in memory: the same release is made again and again, also with other records,
+  // and none of them leaves. Streams may be drawn more than once.
+  void rehearse();
+
   // Writes the row and pays for the release; BudgetSpent if the client cannot afford it. Ask before computing anything
-  // from private records. With replayed noise the same release again (same round, client, observer, what) spends
-  // nothing: it repeats itself bit for bit. With secure noise it is another release and costs again.
+  // from private records. With replayed noise the same release again (same round, client, observer, what), as a process
+  // makes it that goes on after a crash, spends nothing: it repeats itself bit for bit. Within one process its noise is
+  // refused (claim_stream), for what is released again need not be the same. With secure noise it is another release and
+  // costs again.
   // `expected` is how many releases like this one the client will make in the whole run, if known: a hint for speed.
   Receipt spend(const Event& event, int64_t expected = 1);
+
+  // Writes the row of a release that was paid for in another ledger under the same terms: one of another process that
+  // works on the same run. The same release again is treated as spend does. Not for ledgers that are charged to a home.
+  Receipt take_over(const Event& event);
 
   // From now on every release is charged to this home too (home.h), before it gets its row here; its row there is
   // durable first. `name` is for people: it begins what the run is called there. The home must outlive this object.
@@ -88,9 +103,9 @@ class Ledger {
   // made these releases and no others.
   double epsilon_with(const std::string& run, int64_t client, const Tally& planned);
 
-  // Notes that the release of `receipt` draws the replayed stream of this name for its round and client. A stream that
-  // another release has drawn already is an internal error: two releases would share their noise.
-  void claim_stream(const Receipt& receipt, const ReleaseContext& context, std::string_view name);
+  // Notes that a release draws the replayed stream of this name for its seed, round and client. A stream that this round
+  // has drawn already is an internal error: two releases would share their noise, and their difference would have none.
+  void claim_stream(const ReleaseContext& context, std::string_view name);
 
   // Makes all rows so far durable. A release may be acted on only after this returned.
   void commit();
@@ -103,6 +118,8 @@ class Ledger {
   std::vector<Event> events() const;
   // Only those of rounds first … last: cheap however long the ledger is.
   std::vector<Event> events(int64_t first_round, int64_t last_round) const;
+  // Only those of rows after this one, in the order of writing.
+  std::vector<Event> events_after(int64_t row) const;
   // The distinct kinds of release, whoever made them and when: only observer, what, mechanism and why_unproven are set.
   std::vector<Event> kinds() const;
   // What each client that released something has spent in the eyes of `observer`; kEveryone's share is under its own
@@ -136,12 +153,15 @@ class Ledger {
   void open(const std::string& name, Mode mode);
   void close();
   void execute(const char* sql) const;
+  void refuse_lost_rows() const;
   void load();
   void recall_spent();
   // Whether a release is held against the budgets.
   bool counts(const Event& event) const;
   void refuse_unnamed(const Event& event) const;
   void afford(const Event& event, int64_t expected);
+  // The row of this release. `pay` is called first, unless a replayed release has its row already.
+  Receipt write(const Event& event, const std::function<void()>& pay);
   void note_spent(const Event& event);
   // By releases of other runs than this one, everyone's included.
   Tally spent_elsewhere(const std::string& run, int64_t client) const;
@@ -165,11 +185,12 @@ class Ledger {
   std::optional<PrivacyTerms> terms_;
   bool by_claim_ = false;
   bool clear_permitted_ = false;
+  bool rehearsing_ = false;
   std::map<int64_t, Tally> spent_;                                // in the eyes of the declared observer
   std::map<std::string, std::map<int64_t, Tally>> spent_in_run_;  // the same by run, where rows name theirs
   std::map<Tally, double> epsilon_;                               // of tallies met so far
-  // Of the latest round that drew noise: (client, stream) → row.
-  std::map<std::pair<int64_t, std::string>, int64_t> streams_;
+  // (seed, client, name) of the streams that the latest round with noise has drawn.
+  std::set<std::tuple<uint64_t, int64_t, std::string>> streams_;
   int64_t stream_round_ = 0;
   Home* home_ = nullptr;
   std::string run_in_home_;

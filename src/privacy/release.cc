@@ -29,9 +29,9 @@ NoiseSource ReleaseContext::post_processing_noise(std::string_view purpose) cons
   return noise_source(Access::foreign_receipt(), purpose);
 }
 
-NoiseSource ReleaseContext::noise_source(const Receipt& receipt, std::string_view purpose) const {
+NoiseSource ReleaseContext::noise_source(const Receipt&, std::string_view purpose) const {
   if (generator == Generator::kSecure) return NoiseSource::secure();
-  ledger.claim_stream(receipt, *this, purpose);
+  ledger.claim_stream(*this, purpose);
   return NoiseSource::replay(seed, purpose, static_cast<uint64_t>(round), static_cast<uint64_t>(client));
 }
 

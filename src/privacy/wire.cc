@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "io/safetensors.h"
 #include "privacy/access.h"
+#include "privacy/upload_file.h"
 
 #include <ATen/ATen.h>
 
@@ -29,6 +30,19 @@ io::SafeTensors parse(std::string bytes) {
     return io::parse_safetensors(std::move(bytes), "the upload");
   } catch (const UserError& error) {
     throw UploadRefused(error.what());
+  }
+}
+
+// The file's name is nobody else's affair.
+io::SafeTensors parse_file(const std::filesystem::path& file) {
+  try {
+    return io::read_safetensors(file);
+  } catch (const UserError& error) {
+    std::string reason = error.what();
+    if (const size_t at = reason.find(file.string()); at != std::string::npos) {
+      reason.replace(at, file.string().size(), "the upload");
+    }
+    throw UploadRefused(reason);
   }
 }
 
@@ -93,6 +107,17 @@ void clip_again(NamedTensors& values, const TrustedBounds& bounds) {
   }
 }
 
+Upload upload_of(const io::SafeTensors& content, const UploadShape& shape) {
+  const auto kind = content.metadata.find(kContent);
+  const char* expected = shape.trusted ? kHandedOver : kReleased;
+  if (kind == content.metadata.end() || kind->second != expected) refuse("it does not say that it is a {}", expected);
+  NamedTensors values = checked(content.tensors, shape.tensors);
+  if (!shape.trusted) return Access::release(std::move(values), Access::foreign_receipt());
+  clip_again(values, *shape.trusted);
+  return Access::trusted(Access::bounded(std::move(values), shape.trusted->groups, Norm::kL2),
+                         Access::foreign_receipt());
+}
+
 }  // namespace
 
 std::vector<TensorShape> shapes_of(const NamedTensors& values, bool required) {
@@ -109,15 +134,11 @@ std::string encode(const Upload& upload) {
 }
 
 Upload decode(std::string bytes, const UploadShape& shape) {
-  const io::SafeTensors content = parse(std::move(bytes));
-  const auto kind = content.metadata.find(kContent);
-  const char* expected = shape.trusted ? kHandedOver : kReleased;
-  if (kind == content.metadata.end() || kind->second != expected) refuse("it does not say that it is a {}", expected);
-  NamedTensors values = checked(content.tensors, shape.tensors);
-  if (!shape.trusted) return Access::release(std::move(values), Access::foreign_receipt());
-  clip_again(values, *shape.trusted);
-  return Access::trusted(Access::bounded(std::move(values), shape.trusted->groups, Norm::kL2),
-                         Access::foreign_receipt());
+  return upload_of(parse(std::move(bytes)), shape);
+}
+
+Upload decode_file(const std::filesystem::path& file, const UploadShape& shape) {
+  return upload_of(parse_file(file), shape);
 }
 
 }  // namespace sotto::privacy

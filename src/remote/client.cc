@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "base/files.h"
+#include "base/printable.h"
+#include "remote/call_words.h"
 #include "remote/channel_options.h"
 #include "remote/federation.grpc.pb.h"
 
@@ -27,7 +29,6 @@ constexpr int64_t kLargestBroadcast = int64_t{8} << 30;
 constexpr auto kShortCall = std::chrono::seconds(30);
 constexpr auto kPoll = std::chrono::seconds(45);
 constexpr auto kTransfer = std::chrono::hours(6);
-constexpr auto kBusyPause = std::chrono::milliseconds(200);
 
 void check(const Status& status, const std::string& address) {
   if (status.ok()) return;
@@ -36,17 +37,19 @@ void check(const Status& status, const std::string& address) {
     case StatusCode::UNAUTHENTICATED:
     case StatusCode::FAILED_PRECONDITION:
     case StatusCode::INVALID_ARGUMENT:
+      fail_user("{} refuses: {}", address, printable(status.error_message()));
     case StatusCode::UNIMPLEMENTED:
-      fail_user("{} refuses: {}", address, status.error_message());
+      fail_user("{} serves something else: rounds and enrolment have ports of their own", address);
     default:
-      throw Unreachable(fmt::format("{} cannot be reached: {}", address, status.error_message()));
+      throw Unreachable(
+          fmt::format("{} cannot be reached: {}", address, unreachable_in_words(printable(status.error_message()))));
   }
 }
 
 std::shared_ptr<grpc::Channel> channel_to(const std::string& address, const std::optional<net::Identity>& identity) {
   grpc::ChannelArguments arguments;
   set_keepalive(arguments);
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(8 * kChunkBytes));
+  arguments.SetMaxReceiveMessageSize(kLargestReply);
   if (!identity) {
     if (!is_loopback(address)) {
       fail_user("{} is not on the loopback interface: without certificates nothing leaves this machine", address);
@@ -145,25 +148,25 @@ std::string Client::plan() {
   return parts_->call(&v1::Federation::Stub::Plan, request, kShortCall).text();
 }
 
-JoinAnswer Client::join(const std::string& plan_hash) {
+federation::Joined Client::join(const std::string& plan_hash) {
   v1::JoinRequest request;
   request.set_plan_hash(plan_hash);
   const v1::JoinReply reply = parts_->call(&v1::Federation::Stub::Join, request, kShortCall);
   return {reply.client(), reply.seen_round(), reply.seen_digest()};
 }
 
-Task Client::next(const std::string& plan_hash) {
+federation::Work Client::next(const std::string& plan_hash) {
   v1::NextRequest request;
   request.set_plan_hash(plan_hash);
   const v1::NextReply reply = parts_->call(&v1::Federation::Stub::Next, request, kPoll);
-  Task task{.kind = Task::Kind::kNothing,
-            .round = reply.round(),
-            .digest = reply.digest(),
-            .bytes = reply.bytes(),
-            .durable_round = reply.durable_round()};
-  if (reply.kind() == v1::NextReply::ROUND) task.kind = Task::Kind::kRound;
-  if (reply.kind() == v1::NextReply::OVER) task.kind = Task::Kind::kOver;
-  return task;
+  using Kind = federation::Work::Kind;
+  return {.kind = reply.kind() == v1::NextReply::ROUND  ? Kind::kRound
+                  : reply.kind() == v1::NextReply::OVER ? Kind::kOver
+                                                        : Kind::kNothing,
+          .round = reply.round(),
+          .digest = reply.digest(),
+          .bytes = reply.bytes(),
+          .durable_round = reply.durable_round()};
 }
 
 std::string Client::fetch(const std::string& digest, int64_t bytes) {
@@ -189,15 +192,16 @@ std::string Client::fetch(const std::string& digest, int64_t bytes) {
   return content;
 }
 
-DeliveryAnswer Client::deliver(const Parcel& parcel, const std::function<bool()>& stop) {
+federation::Answer Client::deliver(const federation::Offer& upload, const fs::path& path,
+                                   const std::function<bool()>& stop) {
   v1::OfferRequest offer;
-  offer.set_round(parcel.round);
-  offer.set_key(parcel.key);
-  offer.set_digest(parcel.digest);
-  offer.set_bytes(parcel.bytes);
-  offer.set_releases(parcel.releases);
-  const OpenFile file(parcel.file);
-  while (true) {
+  offer.set_round(upload.round);
+  offer.set_key(upload.key);
+  offer.set_digest(upload.digest);
+  offer.set_bytes(upload.bytes);
+  offer.set_releases(upload.releases);
+  const OpenFile file(path);
+  for (int busy = 0;;) {
     v1::OfferReply reply = parts_->call(&v1::Federation::Stub::Offer, offer, kShortCall);
     if (reply.verdict() == v1::OfferReply::SEND) {
       ClientContext context;
@@ -206,10 +210,10 @@ DeliveryAnswer Client::deliver(const Parcel& parcel, const std::function<bool()>
       v1::OfferReply end;
       const auto writer = parts_->stub->Submit(&context, &end);
       v1::Chunk chunk;
-      chunk.set_key(parcel.key);
-      for (int64_t offset = reply.offset(); offset < parcel.bytes;) {
+      chunk.set_key(upload.key);
+      for (int64_t offset = reply.offset(); offset < upload.bytes;) {
         file.read(*chunk.mutable_data(), offset);
-        if (chunk.data().empty()) fail_user("{} is shorter than it was", parcel.file.string());
+        if (chunk.data().empty()) fail_user("{} is shorter than it was", path.string());
         chunk.set_offset(offset);
         offset += static_cast<int64_t>(chunk.data().size());
         fault_point("member.sending");
@@ -222,14 +226,14 @@ DeliveryAnswer Client::deliver(const Parcel& parcel, const std::function<bool()>
     }
     switch (reply.verdict()) {
       case v1::OfferReply::STORED:
-        return {Delivery::kStored, ""};
+        return {.verdict = federation::Verdict::kStored};
       case v1::OfferReply::LATE:
-        return {Delivery::kLate, ""};
+        return {.verdict = federation::Verdict::kLate};
       case v1::OfferReply::REFUSED:
-        return {Delivery::kRefused, reply.reason()};
+        return {.verdict = federation::Verdict::kRefused, .offset = 0, .reason = printable(reply.reason())};
       default:
         if (stop()) throw Unreachable("stopped while the server was busy");
-        std::this_thread::sleep_for(kBusyPause);
+        std::this_thread::sleep_for(busy_pause(busy++));
     }
   }
 }

@@ -1,6 +1,7 @@
 // A federation's server as a client sees it.
 #pragma once
 
+#include "federation/messages.h"
 #include "net/key_folders.h"
 
 #include <cstdint>
@@ -19,38 +20,8 @@ class Unreachable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct JoinAnswer {
-  int64_t client = 0;
-  int64_t seen_round = 0;
-  std::string seen_digest;
-};
-
-struct Task {
-  enum class Kind { kNothing, kRound, kOver };
-  Kind kind = Kind::kNothing;
-  int64_t round = 0;
-  std::string digest;  // of the broadcast
-  int64_t bytes = 0;
-  int64_t durable_round = 0;
-};
-
-struct Parcel {
-  int64_t round = 0;
-  std::string key;
-  std::string digest;
-  int64_t bytes = 0;
-  std::string releases;
-  std::filesystem::path file;
-};
-
-enum class Delivery { kStored, kLate, kRefused };
-
-struct DeliveryAnswer {
-  Delivery delivery = Delivery::kStored;
-  std::string reason;
-};
-
-// For one thread, but for hang_up. What the server refuses for good is a UserError with its words; a broken connection is Unreachable.
+// For one thread, but for hang_up. What the server refuses for good is a UserError with its words; a broken connection
+// is Unreachable.
 class Client {
  public:
   // With the home's certificate. Without one (loopback only) the client is who it says it is.
@@ -63,13 +34,14 @@ class Client {
   void hang_up();
 
   std::string plan();
-  JoinAnswer join(const std::string& plan_hash);
+  federation::Joined join(const std::string& plan_hash);
   // Waits for up to half a minute.
-  Task next(const std::string& plan_hash);
+  federation::Work next(const std::string& plan_hash);
   // Bytes with this digest, or Unreachable.
   std::string fetch(const std::string& digest, int64_t bytes);
-  // Sends what the server does not have yet, and waits while it is busy.
-  DeliveryAnswer deliver(const Parcel& parcel, const std::function<bool()>& stop);
+  // Sends what the server does not have yet of this file, and waits while it is busy: kStored, kLate or kRefused.
+  federation::Answer deliver(const federation::Offer& upload, const std::filesystem::path& file,
+                             const std::function<bool()>& stop);
   void skip(int64_t round);
   void leave();
 

@@ -3,9 +3,10 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "federation/setup.h"
+#include "member/member.h"
+#include "member/records.h"
 #include "net/certificates.h"
 #include "net/key_folders.h"
-#include "privacy/guarantee.h"
 #include "privacy/home.h"
 #include "remote/client.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 constexpr int64_t kSelf = 0;    // in its home's ledger everybody is the only client
 constexpr int64_t kCopies = 4;  // broadcast, upload, personal state before and after
-constexpr double kTolerance = 1e-9;
 constexpr int64_t kSecondsPerDay = 86400;
 
 std::string time_text(int64_t seconds) {
@@ -42,19 +42,16 @@ std::string clock_text(const fs::path& home) {
 
 std::string budget_text(const fs::path& folder, const member::Policy& policy, const federation::FederationPlan& plan,
                         int64_t records) {
-  const privacy::Tally planned = member::promised(policy, plan, kSelf, records);
-  double epsilon = planned.empty() ? 0.0 : planned.proven(policy.budget.delta);
-  if (fs::exists(folder / "ledger.sqlite") || fs::exists(folder / "ledger.mark")) {
-    privacy::Home home(folder);
-    epsilon = home.ledger().epsilon_with(plan.short_hash(), kSelf, planned);
-  }
-  if (epsilon > policy.budget.epsilon * (1 + kTolerance)) {
+  std::optional<privacy::Home> home;
+  if (fs::exists(folder / "ledger.sqlite") || fs::exists(folder / "ledger.mark")) home.emplace(folder);
+  const member::Prospect ahead = member::prospect(home ? &*home : nullptr, policy, plan, records);
+  if (!ahead.is_affordable()) {
     fail_user(
         "the budget is ε = {:.4g} over all federations, and with this one it would be {:.4g}: stay away, or raise "
         "budget.epsilon",
-        policy.budget.epsilon, epsilon);
+        ahead.budget, ahead.promised);
   }
-  return fmt::format("ε = {:.4g} of {:.4g} with this federation", epsilon, policy.budget.epsilon);
+  return fmt::format("ε = {:.4g} of {:.4g} with this federation", ahead.promised, ahead.budget);
 }
 
 }  // namespace
@@ -80,6 +77,22 @@ std::string validity_text(const std::string& certificate_pem) {
   return "valid until " + time_text(validity.not_after);
 }
 
+net::Identity checked_identity(const fs::path& home, const member::Policy& policy) {
+  net::Identity identity = net::read_identity(home);
+  const std::string file = (home / "client.pem").string();
+  const std::string name = net::client_name(identity.certificate_pem);
+  try {
+    validity_text(identity.certificate_pem);
+    net::check_client(identity.certificate_pem, identity.key_pem, identity.authority_pem);
+  } catch (const UserError& problem) {
+    fail_user("{}: {}", file, problem.what());
+  }
+  if (!policy.name.empty() && policy.name != name) {
+    fail_user("{} is {}'s, and server.name is {}: correct policy.toml, or enrol this home", file, name, policy.name);
+  }
+  return identity;
+}
+
 std::string free_space(const fs::path& folder, int64_t needed) {
   fs::path there = fs::absolute(folder);
   while (!fs::exists(there)) there = there.parent_path();
@@ -100,16 +113,6 @@ int64_t broadcast_bytes(const federation::PublicSetup& setup) {
   return bytes;
 }
 
-std::shared_ptr<const models::TaskData> load_records(const member::Policy& policy,
-                                                     const federation::FederationPlan& plan) {
-  const config::RunSpec& spec = plan.setup().spec();
-  data::DataOptions options = policy.data;
-  options.schema = spec.data.schema;
-  options.features = spec.data.features;
-  options.image_size = spec.data.image_size;
-  return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
-}
-
 std::vector<Finding> check_home(const PreflightOptions& options) {
   std::vector<Finding> all;
   const auto look = [&](const std::string& what, const std::function<std::string()>& how) {
@@ -125,15 +128,9 @@ std::vector<Finding> check_home(const PreflightOptions& options) {
   std::optional<net::Identity> identity;
   if (!options.insecure) {
     look("certificate", [&] {
-      net::Identity read = net::read_identity(options.home);
-      const std::string validity = validity_text(read.certificate_pem);
-      net::check_client(read.certificate_pem, read.key_pem, read.authority_pem);
-      const std::string name = net::client_name(read.certificate_pem);
-      if (policy && !policy->name.empty() && policy->name != name) {
-        fail_user("it is {}'s, and server.name is {}: correct policy.toml, or enrol this home", name, policy->name);
-      }
-      identity = std::move(read);
-      return fmt::format("{}, {}", name, validity);
+      identity = checked_identity(options.home, policy.value_or(member::Policy()));
+      return fmt::format("{}, {}", net::client_name(identity->certificate_pem),
+                         validity_text(identity->certificate_pem));
     });
   }
   look("clock", [&] { return clock_text(options.home); });
@@ -151,7 +148,8 @@ std::vector<Finding> check_home(const PreflightOptions& options) {
   look("disk", [&] { return free_space(options.home, kCopies * broadcast_bytes(plan->setup())); });
   int64_t records = 0;
   const bool fits = look("records", [&] {
-    const federation::Setup setup = federation::Setup::at_home(plan->setup(), kSelf, load_records(*policy, *plan));
+    const federation::Setup setup =
+        federation::Setup::at_home(plan->setup(), kSelf, member::load_records(*policy, *plan));
     records = setup.partition().shard(kSelf).size();
     return fmt::format("{} to train on, in the declared shape and classes", records);
   });

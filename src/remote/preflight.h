@@ -4,12 +4,11 @@
 
 #include "federation/federation_plan.h"
 #include "member/policy.h"
-#include "models/task_data.h"
+#include "net/key_folders.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,15 +32,15 @@ std::vector<Finding> check_home(const PreflightOptions& options);
 // Runs `look`, which returns what was found; what it throws for the user becomes a finding that is not ok.
 Finding finding(const std::string& what, const std::function<std::string()>& look);
 
+// The home's certificate and key, which fit each other, its authority, the clock and the name in its policy; a UserError
+// otherwise.
+net::Identity checked_identity(const std::filesystem::path& home, const member::Policy& policy);
+
 // Certificates are valid from before now until after now; says until when.
 std::string validity_text(const std::string& certificate_pem);
 // A UserError if less than this is free where the folder is or will be.
 std::string free_space(const std::filesystem::path& folder, int64_t needed);
 // Bytes of what the server sends, which is about what clients send back.
 int64_t broadcast_bytes(const federation::PublicSetup& setup);
-
-// The records as the plan wants them, from where the policy says they are.
-std::shared_ptr<const models::TaskData> load_records(const member::Policy& policy,
-                                                     const federation::FederationPlan& plan);
 
 }  // namespace sotto::remote

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "net/key_folders.h"
+#include "net/revocations.h"
 #include "net/tokens.h"
 #include "remote/channel_options.h"
 #include "remote/federation.grpc.pb.h"
@@ -17,6 +18,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <exception>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -30,6 +34,9 @@ using grpc::StatusCode;
 
 constexpr auto kLongestPoll = std::chrono::seconds(30);
 constexpr int kClientDays = 365;
+// Broadcasts are sent in smaller pieces than uploads, and to so many at a time: everybody wants one in the same moment.
+constexpr size_t kFetchBytes = 128 << 10;
+constexpr size_t kMostFetchesAtATime = 64;
 
 std::string peer_certificate(const CallbackServerContext& context) {
   const auto values = context.auth_context()->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
@@ -39,19 +46,25 @@ std::string peer_certificate(const CallbackServerContext& context) {
 struct Peer {
   std::string name;
   std::string fingerprint;
+  bool revoked = false;
 };
 
-Peer peer_of(const CallbackServerContext& context, bool trusts_names) {
-  if (trusts_names) {
-    const auto found = context.client_metadata().find(kNameHeader);
-    if (found == context.client_metadata().end()) return {};
-    std::string name(found->second.data(), found->second.size());
-    return {name, "unverified " + name};
-  }
+Peer claimed_peer(const CallbackServerContext& context) {
+  const auto found = context.client_metadata().find(kNameHeader);
+  if (found == context.client_metadata().end()) return {};
+  std::string name(found->second.data(), found->second.size());
+  return {.name = name, .fingerprint = "unverified " + name};
+}
+
+// Whoever cannot be made out is nobody.
+Peer certified_peer(const CallbackServerContext& context, net::Revocations& revocations) {
   const std::string certificate = peer_certificate(context);
   try {
-    return {net::client_name(certificate), net::fingerprint(certificate)};
-  } catch (const UserError&) {
+    return {.name = net::client_name(certificate),
+            .fingerprint = net::fingerprint(certificate),
+            .revoked = revocations.covers(certificate)};
+  } catch (const UserError& error) {
+    warn("somebody is turned away: {}", error.what());
     return {};
   }
 }
@@ -135,15 +148,50 @@ class Poll : public std::enable_shared_from_this<Poll> {
   int64_t ticket_ = 0;
 };
 
+// Lets so many go ahead at a time; others wait for their turn, in the order in which they came.
+class Turns {
+ public:
+  explicit Turns(size_t most) : left_(most) {}
+
+  // Calls back, at once or later, when it is the caller's turn; it ends with `end`.
+  void begin(std::function<void()> call) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (left_ == 0) {
+        waiting_.push_back(std::move(call));
+        return;
+      }
+      --left_;
+    }
+    call();
+  }
+
+  void end() {
+    std::function<void()> next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) {
+        ++left_;
+        return;
+      }
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    next();
+  }
+
+ private:
+  std::mutex mutex_;
+  size_t left_;
+  std::deque<std::function<void()>> waiting_;
+};
+
 class FileSender : public grpc::ServerWriteReactor<v1::Chunk> {
  public:
-  FileSender(const fs::path& file, int64_t offset) : offset_(offset) {
+  FileSender(Turns& turns, const fs::path& file, int64_t offset) : turns_(&turns), offset_(offset) {
+    // Opened at once: it may be replaced before it is our turn.
     descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) {
-      Finish(Status(StatusCode::NOT_FOUND, "it is not here any more"));
-      return;
-    }
-    send_next();
+    turns_->begin([this] { send_next(); });
   }
   explicit FileSender(const Status& refusal) { Finish(refusal); }
 
@@ -156,13 +204,18 @@ class FileSender : public grpc::ServerWriteReactor<v1::Chunk> {
   }
   void OnDone() override {
     if (descriptor_ >= 0) ::close(descriptor_);
+    if (turns_ != nullptr) turns_->end();
     delete this;
   }
 
  private:
   void send_next() {
+    if (descriptor_ < 0) {
+      Finish(Status(StatusCode::NOT_FOUND, "it is not here any more"));
+      return;
+    }
     std::string& buffer = *chunk_.mutable_data();
-    buffer.resize(kChunkBytes);
+    buffer.resize(kFetchBytes);
     const ssize_t count = ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset_));
     if (count <= 0) {
       Finish(count == 0 ? Status::OK : Status(StatusCode::UNAVAILABLE, "the server cannot read its files"));
@@ -174,6 +227,7 @@ class FileSender : public grpc::ServerWriteReactor<v1::Chunk> {
     StartWrite(&chunk_);
   }
 
+  Turns* turns_ = nullptr;
   int descriptor_ = -1;
   int64_t offset_ = 0;
   v1::Chunk chunk_;
@@ -196,7 +250,7 @@ class UploadReceiver : public grpc::ServerReadReactor<v1::Chunk> {
     const int64_t expected = chunk_.offset() + static_cast<int64_t>(chunk_.data().size());
     try {
       answer_ = hub_.append(client_, key_, chunk_.offset(), chunk_.data());
-    } catch (const UserError& error) {
+    } catch (const std::exception& error) {  // whatever it is: a call without an answer would hang for hours
       warn("an upload of client {} cannot be kept: {}", client_, error.what());
       answer_ = {.verdict = serve::Verdict::kBusy};
     }
@@ -225,8 +279,8 @@ class UploadReceiver : public grpc::ServerReadReactor<v1::Chunk> {
 
 class FederationImpl : public v1::Federation::CallbackService {
  public:
-  FederationImpl(serve::Hub& hub, const federation::FederationPlan& plan, bool trusts_names)
-      : hub_(hub), plan_(plan), trusts_names_(trusts_names) {}
+  FederationImpl(serve::Hub& hub, const federation::FederationPlan& plan, const ServiceOptions& options)
+      : hub_(hub), plan_(plan), trusts_names_(!options.server), revocations_(options.authority_folder) {}
 
   ServerUnaryReactor* Plan(CallbackServerContext* context, const v1::PlanRequest* request,
                            v1::PlanReply* reply) override {
@@ -242,9 +296,12 @@ class FederationImpl : public v1::Federation::CallbackService {
 
   ServerUnaryReactor* Join(CallbackServerContext* context, const v1::JoinRequest* request,
                            v1::JoinReply* reply) override {
-    const Peer peer = peer_of(*context, trusts_names_);
+    const Peer peer = peer_of(*context);
     if (peer.name.empty())
       return finish(context, Status(StatusCode::UNAUTHENTICATED, "the certificate names no client"));
+    if (peer.revoked) {
+      return finish(context, Status(StatusCode::PERMISSION_DENIED, "this certificate was revoked"));
+    }
     if (request->plan_hash() != plan_.hash()) {
       return finish(context, Status(StatusCode::FAILED_PRECONDITION, "the plan was another one; fetch it again"));
     }
@@ -274,7 +331,7 @@ class FederationImpl : public v1::Federation::CallbackService {
     if (!member(*context)) return new FileSender(not_a_member());
     const auto file = hub_.broadcast_file(request->digest());
     if (!file || request->offset() < 0) return new FileSender(Status(StatusCode::NOT_FOUND, "it is not here any more"));
-    return new FileSender(*file, request->offset());
+    return new FileSender(turns_, *file, request->offset());
   }
 
   ServerUnaryReactor* Offer(CallbackServerContext* context, const v1::OfferRequest* request,
@@ -322,14 +379,19 @@ class FederationImpl : public v1::Federation::CallbackService {
     try {
       fill(ask(), reply);
       return finish(context, Status::OK);
-    } catch (const UserError& error) {
+    } catch (const std::exception& error) {
       warn("an upload cannot be kept: {}", error.what());
       return finish(context, Status(StatusCode::UNAVAILABLE, "the server cannot keep it now"));
     }
   }
 
+  Peer peer_of(const CallbackServerContext& context) {
+    const Peer peer = trusts_names_ ? claimed_peer(context) : certified_peer(context, revocations_);
+    if (peer.revoked) hub_.revoke(peer.fingerprint);
+    return peer;
+  }
   std::optional<int64_t> member(const CallbackServerContext& context) {
-    const Peer peer = peer_of(context, trusts_names_);
+    const Peer peer = peer_of(context);
     return peer.fingerprint.empty() ? std::nullopt : hub_.member(peer.fingerprint);
   }
   static Status not_a_member() {
@@ -339,6 +401,8 @@ class FederationImpl : public v1::Federation::CallbackService {
   serve::Hub& hub_;
   const federation::FederationPlan& plan_;
   const bool trusts_names_;
+  net::Revocations revocations_;
+  Turns turns_{kMostFetchesAtATime};
 };
 
 class EnrolmentImpl : public v1::Enrolment::CallbackService {
@@ -385,9 +449,10 @@ std::unique_ptr<grpc::Server> listen(const std::string& address, const std::opti
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, credentials(server, authority_pem), &port);
   builder.RegisterService(&service);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(2 * kChunkBytes));
+  builder.SetMaxReceiveMessageSize(kLargestRequest);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   set_keepalive(builder);
+  bound_memory(builder);
   auto running = builder.BuildAndStart();
   if (!running || port == 0) fail_user("cannot listen on {}: it is in use, or not an address of this machine", address);
   return running;
@@ -396,8 +461,8 @@ std::unique_ptr<grpc::Server> listen(const std::string& address, const std::opti
 }  // namespace
 
 struct Service::Parts {
-  Parts(serve::Hub& whose, const federation::FederationPlan& plan, bool trusts_names)
-      : hub(whose), implementation(whose, plan, trusts_names) {}
+  Parts(serve::Hub& whose, const federation::FederationPlan& plan, const ServiceOptions& options)
+      : hub(whose), implementation(whose, plan, options) {}
 
   serve::Hub& hub;
   FederationImpl implementation;
@@ -409,7 +474,7 @@ Service::Service(serve::Hub& hub, const federation::FederationPlan& plan, const 
   if (!options.server && !is_loopback(options.address)) {
     fail_user("{} is not on the loopback interface: without certificates nothing leaves this machine", options.address);
   }
-  parts_ = std::make_unique<Parts>(hub, plan, !options.server);
+  parts_ = std::make_unique<Parts>(hub, plan, options);
   parts_->server = listen(options.address, options.server, options.authority_pem, parts_->implementation, parts_->port);
 }
 

@@ -17,6 +17,7 @@ struct ServiceOptions {
   // None: everything travels in the clear and clients are who they say they are. Only on the loopback interface.
   std::optional<net::KeyPair> server;
   std::string authority_pem;
+  std::filesystem::path authority_folder = {};  // that says whose certificates were revoked; "": nobody's
 };
 
 class Service {

@@ -6,7 +6,9 @@
 #include "base/json_number.h"
 #include "base/log.h"
 #include "io/safetensors.h"
-#include "models/task_data.h"
+#include "member/federation_folder.h"
+#include "member/records.h"
+#include "remote/address.h"
 #include "remote/preflight.h"
 
 #include <fmt/format.h>
@@ -77,34 +79,34 @@ class Session {
         policy_(policy),
         patience_(options.patience, options.stop),
         client_(options.address.empty() ? policy.address : options.address,
-                options.insecure ? std::nullopt : std::optional(net::read_identity(options.home)), policy.name),
-        plan_(patience_([&] { return client_.plan(); })),
+                options.insecure ? std::nullopt : std::optional(checked_identity(options.home, policy)), policy.name),
         watch_([this](const std::stop_token& ended) {
           while (!ended.stop_requested()) {
             if (options_.stop()) client_.hang_up();
             std::this_thread::sleep_for(kLook);
           }
-        }) {}
+        }),
+        plan_(patience_([&] { return client_.plan(); })),
+        kept_(options.home, plan_.short_hash()) {}
 
   SessionResult run() {
-    const auto data = load_records(policy_, plan_);
+    const auto data = member::load_records(policy_, plan_);
     data::DataOptions source = policy_.data;
     source.schema = plan_.setup().spec().data.schema;
     privacy::Home home(options_.home, member::home_records(source, *data));
     // Before the server hears of us: what is not allowed here is not even asked for.
     const int64_t records = federation::Setup::at_home(plan_.setup(), 0, data).partition().shard(0).size();
     member::require_allowed(policy_, plan_, records);
-    if (options_.agree && !options_.agree(plan_, member::prospect(home, policy_, plan_, records))) return {};
-    const JoinAnswer joined = patience_([&] { return client_.join(plan_.hash()); });
+    if (options_.agree && !options_.agree(plan_, member::prospect(&home, policy_, plan_, records))) return {};
+    const federation::Joined joined = patience_([&] { return client_.join(plan_.hash()); });
     if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients)
       fail_user("the server gives us no place");
     member::Member member(home, policy_, plan_, joined.client,
                           federation::Setup::at_home(plan_.setup(), joined.client, data));
     member.check_seen(joined.seen_round, joined.seen_digest);
     SessionResult result;
-    result.folder = options_.home / "federations" / plan_.short_hash();
-    make_folder(result.folder);
-    write_file_atomically(result.folder / "plan.json", plan_.text() + "\n");
+    result.folder = kept_.path();
+    kept_.begin(plan_);
     follow(member, result);
     result.participations = member.participations();
     result.spent_epsilon = member.spent_epsilon();
@@ -114,7 +116,7 @@ class Session {
  private:
   void follow(member::Member& member, SessionResult& result) {
     while (!options_.stop()) {
-      const Task task = patience_([&] {
+      const federation::Work task = patience_([&] {
         // After a break the server may be another process: it wants to know us again.
         try {
           return client_.next(plan_.hash());
@@ -124,8 +126,8 @@ class Session {
         }
       });
       member.settle(task.durable_round);
-      if (task.kind == Task::Kind::kRound) work(member, task, result);
-      if (task.kind == Task::Kind::kOver) {
+      if (task.kind == federation::Work::Kind::kRound) work(member, task);
+      if (task.kind == federation::Work::Kind::kOver) {
         finish(member, task, result);
         return;
       }
@@ -134,13 +136,13 @@ class Session {
 
   void rejoin(member::Member& member) {
     try {
-      const JoinAnswer joined = client_.join(plan_.hash());
+      const federation::Joined joined = client_.join(plan_.hash());
       member.check_seen(joined.seen_round, joined.seen_digest);
     } catch (const Unreachable&) {  // NOLINT(bugprone-empty-catch): the next try says so
     }
   }
 
-  std::optional<methods::Broadcast> fetch(const Task& task, int64_t round) {
+  std::optional<methods::Broadcast> fetch(const federation::Work& task, int64_t round) {
     try {
       return broadcast_of(client_.fetch(task.digest, task.bytes), round);
     } catch (const Unreachable& problem) {
@@ -150,12 +152,14 @@ class Session {
     }
   }
 
-  void work(member::Member& member, const Task& task, SessionResult& result) {
+  void work(member::Member& member, const federation::Work& task) {
     const auto broadcast = fetch(task, task.round - 1);
     if (!broadcast) return;
     const member::Outcome outcome = member.work(*broadcast);
+    kept_.keep_broadcast(*broadcast);
     SessionRound round;
     round.round = task.round;
+    round.evaluation = task.round > plan_.setup().spec().rounds;
     try {
       if (outcome.upload) {
         round.sent = deliver(*outcome.upload);
@@ -170,29 +174,22 @@ class Session {
     round.why = outcome.why;
     if (options_.evaluates) round.score = member.evaluate(*broadcast);
     round.spent_epsilon = member.spent_epsilon();
-    if (outcome.upload || outcome.skips) append_line(result.folder / "metrics.jsonl", to_json(round).dump());
+    if ((outcome.upload || outcome.skips) && !round.evaluation) kept_.add_round(to_json(round));
     if (options_.round_done) options_.round_done(round);
     if (!outcome.upload && !outcome.skips) std::this_thread::sleep_for(kLongestPause);
   }
 
   bool deliver(const member::SealedUpload& upload) {
-    const DeliveryAnswer answer = client_.deliver({.round = upload.round,
-                                                   .key = upload.key,
-                                                   .digest = upload.digest,
-                                                   .bytes = upload.bytes,
-                                                   .releases = upload.releases,
-                                                   .file = upload.file},
-                                                  options_.stop);
+    const federation::Answer answer = client_.deliver(upload, upload.file, options_.stop);
     fault_point("member.sent");
-    if (answer.delivery == Delivery::kRefused) fail_user("the server refuses our upload: {}", answer.reason);
-    return answer.delivery == Delivery::kStored;
+    if (answer.verdict == federation::Verdict::kRefused) fail_user("the server refuses our upload: {}", answer.reason);
+    return answer.verdict == federation::Verdict::kStored;
   }
 
-  void finish(member::Member& member, const Task& task, SessionResult& result) {
+  void finish(member::Member& member, const federation::Work& task, SessionResult& result) {
     const auto last = fetch(task, task.round);
     if (!last) return;
-    io::write_safetensors(result.folder / "final.safetensors",
-                          {.tensors = last->values, .metadata = {{"round", std::to_string(last->round)}}});
+    kept_.keep_final(*last);
     result.score = member.evaluate(*last);
     result.finished = true;
     try {
@@ -205,8 +202,9 @@ class Session {
   const member::Policy& policy_;
   Patience patience_;
   Client client_;
+  std::jthread watch_;  // ends a call that waits for the server when the owner wants to stop
   federation::FederationPlan plan_;
-  std::jthread watch_;  // ends a call that waits for work when the owner wants to stop
+  member::FederationFolder kept_;
 };
 
 }  // namespace
@@ -216,6 +214,7 @@ SessionResult take_part(const SessionOptions& options) {
   if (options.address.empty() && policy.address.empty()) {
     fail_user("{} has no server.address; write it there, or give --server", (options.home / "policy.toml").string());
   }
+  split_address(options.address.empty() ? policy.address : options.address);
   return Session(options, policy).run();
 }
 

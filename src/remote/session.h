@@ -1,8 +1,5 @@
-// A client's whole part in a federation: from the first call to the server to its personal model.
-//
-//   HOME/federations/PLAN/plan.json          what was agreed to
-//   HOME/federations/PLAN/metrics.jsonl      a line a round, for the owner: what the model at hand achieves
-//   HOME/federations/PLAN/final.safetensors  the last broadcast
+// A client's whole part in a federation: from the first call to the server to its personal model. What it keeps of it at
+// home, member/federation_folder.h says.
 #pragma once
 
 #include "member/member.h"
@@ -18,7 +15,8 @@ namespace sotto::remote {
 struct SessionRound {
   int64_t round = 0;
   bool sent = false;
-  std::string why;  // nothing was sent
+  bool evaluation = false;  // after the last round: what was sent says how good the model is
+  std::string why;          // nothing was sent
   federation::ClientScore score;
   double spent_epsilon = 0;
 };

@@ -120,7 +120,7 @@ json budget_board(const config::RunSpec& spec, const std::vector<Event>& events,
       if (unit.empty()) {
         row["why"] = "a round releases nothing that is noised";
       } else if (!std::isfinite(used) || !std::isfinite(cost(unit))) {
-        row["why"] = "released in the clear: outside any budget";
+        row["why"] = "released without noise: outside any budget";
       } else {
         const auto fits = [&](int64_t rounds) {
           Tally total = spent[i];

@@ -9,9 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace sotto::report {
@@ -19,9 +21,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kMetrics[] = {
-    "accuracy/mean", "accuracy/worst", "accuracy_global", "balanced_accuracy/mean", "balanced_accuracy_global",
-    "auroc/mean",    "auroc_global"};
+constexpr const char* kMetrics[] = {"accuracy/mean",          "accuracy/worst",           "accuracy_global",
+                                    "balanced_accuracy/mean", "balanced_accuracy_global", "auroc/mean",
+                                    "auroc_global",           "global_test_accuracy/mean"};
 
 constexpr size_t kMostDifferences = 3;
 
@@ -30,6 +32,7 @@ json flat_settings(config::RunSpec spec) {
   if (spec.privacy && spec.privacy->budget_seed == spec.seed) spec.privacy->budget_seed = 0;
   spec.seed = 0;
   spec.name.clear();
+  spec.client_names.clear();
   spec.record = {};
   return spec.to_json().flatten();
 }
@@ -64,21 +67,32 @@ std::map<std::string, std::string> settings_of(const json& flat) {
   return settings;
 }
 
+// "ε 4", or "ε 0.5 to 8" where clients have budgets of their own; "" without any.
+std::string epsilon_of(const std::map<std::string, std::string>& settings) {
+  const auto stated = settings.find("privacy.epsilon"), own = settings.find("privacy.budgets");
+  if (stated == settings.end()) return "";
+  if (own == settings.end() || own->second == "none") return "ε " + stated->second;
+  std::istringstream numbers(own->second);
+  const std::vector<double> budgets{std::istream_iterator<double>(numbers), {}};
+  if (budgets.empty()) return "ε " + own->second;
+  const auto [least, most] = std::minmax_element(budgets.begin(), budgets.end());
+  return *least == *most ? fmt::format("ε {}", *most) : fmt::format("ε {} to {}", *least, *most);
+}
+
 std::string label_of(const std::map<std::string, std::string>& settings, const std::set<std::string>& keys) {
   std::vector<std::string> parts;
   const auto add = [&](const std::string& key) {
     const auto found = settings.find(key);
-    if (found == settings.end() && is_epsilon(key)) return;
     const std::string value = found == settings.end() ? "none" : found->second;
     const bool speaks_for_itself =
         key == "method.name" || key == "method.variant" || key == "data.name" || key == "model.name";
     const std::string last = key.substr(key.rfind('.') + 1);
-    parts.push_back(speaks_for_itself ? value : fmt::format("{} {}", is_epsilon(key) ? "ε" : last, value));
+    parts.push_back(speaks_for_itself ? value : fmt::format("{} {}", last, value));
   };
   // Method and ε first, then what differs, of which a legend has room for little: the table of settings has the rest.
   if (keys.contains("method.name")) add("method.name");
-  for (const std::string& key : keys) {
-    if (is_epsilon(key)) add(key);
+  if (std::any_of(keys.begin(), keys.end(), is_epsilon) && !epsilon_of(settings).empty()) {
+    parts.push_back(epsilon_of(settings));
   }
   size_t differences = 0;
   for (const std::string& key : keys) {
@@ -112,6 +126,10 @@ std::set<std::string> telling_keys(const std::vector<std::map<std::string, std::
       }
     }
   }
+  // Beside one that promises nothing, what is promised tells as much.
+  const auto promises = [](const auto& settings) { return settings.contains("privacy.epsilon"); };
+  const auto count = static_cast<size_t>(std::count_if(groups.begin(), groups.end(), promises));
+  if (count > 0 && count < groups.size()) telling.insert("privacy.epsilon");
   return telling;
 }
 
@@ -132,7 +150,9 @@ privacy::Basis weakest_basis(const std::vector<json>& documents, const std::vect
   privacy::Basis weakest = privacy::Basis::kProven;
   for (const size_t run : runs) {
     const json& summary = documents[run]["summary"];
-    if (!summary.is_null()) weakest = privacy::weaker(weakest, artifacts::basis_in(summary));
+    if (summary.is_null()) continue;
+    weakest =
+        privacy::weaker(weakest, settings::from_word<privacy::Basis>(summary["privacy"]["basis"].get<std::string>()));
   }
   return weakest;
 }

@@ -75,7 +75,8 @@ json evaluation_columns(const std::vector<json>& rounds) {
   }
   if (evaluations.empty()) return columns;
   const std::vector<int64_t> clients = listed_clients(evaluations);
-  for (const char* name : {"accuracy", "balanced_accuracy", "auroc", "local_accuracy", "neighbour_accuracy"}) {
+  for (const char* name : {"accuracy", "balanced_accuracy", "auroc", "local_accuracy", "neighbour_accuracy",
+                           "validation_accuracy", "global_test_accuracy"}) {
     if (evaluations.back().contains(name)) columns["measures"][name] = measure_columns(evaluations, name, clients);
   }
   if (!evaluations.back().contains("accuracy_per_domain")) return columns;
@@ -88,8 +89,8 @@ json evaluation_columns(const std::vector<json>& rounds) {
   return columns;
 }
 
-json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec, const std::optional<json>& summary,
-                     privacy::GuaranteeCache& cache) {
+json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spec,
+                     const std::optional<artifacts::RunSummary>& summary, privacy::GuaranteeCache& cache) {
   try {
     const artifacts::LedgerSnapshot ledger(run.folder());
     const std::vector<privacy::Event> events = ledger->events();
@@ -101,7 +102,7 @@ json privacy_columns(const artifacts::RunReader& run, const config::RunSpec& spe
     columns.update(artifacts::basis_fields(spec, ledger->generator()));
     return columns;
   } catch (const UserError& error) {
-    const privacy::Basis basis = summary ? artifacts::basis_in(*summary) : privacy::Basis::kSimulated;
+    const privacy::Basis basis = summary ? summary->privacy.basis : privacy::Basis::kSimulated;
     return {{"problem", error.what()}, {"basis", settings::word(basis)}};
   }
 }
@@ -125,7 +126,7 @@ json run_document(const artifacts::RunReader& run, const std::string& id, privac
                    {"config", spec.to_json()},
                    {"config_toml", run.config_toml()},
                    {"rounds_done", rounds.size()},
-                   {"summary", summary ? *summary : json(nullptr)},
+                   {"summary", summary ? artifacts::to_json(*summary) : json(nullptr)},
                    {"rounds", round_columns(rounds)},
                    {"evaluations", evaluation_columns(rounds)},
                    {"privacy", privacy_columns(run, spec, summary, cache)}};

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "data/search.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,11 @@ void take_installed_dataset(data::DataOptions& data) {
 fs::path file_of(const ConfigSource& source) {
   const fs::path path = source.config;
   if (!fs::exists(path)) fail_user("there is no config {}", source.config);
-  return fs::is_directory(path) ? path / "config.toml" : path;
+  if (!fs::is_directory(path)) return path;
+  if (!fs::exists(path / "config.toml")) {
+    fail_user("{} is neither a config nor a run directory: it is a folder without config.toml", source.config);
+  }
+  return path / "config.toml";
 }
 
 }  // namespace
@@ -44,7 +49,11 @@ config::RunSpec load_spec(const ConfigSource& source) {
 config::RunSpec load_spec(const ConfigSource& source, const std::vector<std::string>& more_overrides) {
   std::vector<std::string> overrides = source.overrides;
   overrides.insert(overrides.end(), more_overrides.begin(), more_overrides.end());
-  config::RunSpec spec = config::load_run_spec(file_of(source), overrides);
+  const fs::path file = file_of(source);
+  if (overrides.empty() && trim(read_file(file)).empty()) {
+    fail_user("{} is empty; examples/1_first_federation.toml shows what a config says", file.string());
+  }
+  config::RunSpec spec = config::load_run_spec(file, overrides);
   take_installed_dataset(spec.data);
   return spec;
 }

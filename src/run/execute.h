@@ -4,9 +4,8 @@
 #include "artifacts/run_directory.h"
 #include "federation/setup.h"
 #include "privacy/home.h"
+#include "transport/ranks.h"
 #include "transport/simulation.h"
-
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -21,6 +20,7 @@ struct RunOptions {
   int threads = 1;
   std::function<void(int64_t round)> client_done = {};  // a client of this round has answered; may be empty
   privacy::Home* home = nullptr;                        // that every release is charged to as well; outlives the run
+  transport::Ranks* ranks = nullptr;  // that share the work, this one being rank 0; they outlive the run. No home then.
 };
 
 // Rounds are pulled; each is on disk before it is handed out.
@@ -36,11 +36,13 @@ class Run {
   std::optional<federation::RoundRecord> next_round();
   bool finished() const { return simulation_->broadcast().round == setup_.spec().rounds; }
   const privacy::Ledger& ledger() const { return directory_.ledger(); }
+  // As transport::Simulation.
+  double communication_seconds() const { return simulation_->communication_seconds(); }
   // What the server sent last.
   const methods::Broadcast& broadcast() const { return simulation_->broadcast(); }
 
   // Writes summary.json and who holds which classes, and returns the former. All rounds must be done.
-  nlohmann::json finish();
+  artifacts::RunSummary finish();
 
  private:
   const federation::Setup setup_;
@@ -51,7 +53,10 @@ class Run {
   bool stopped_ = false;
 };
 
+// At every rank but 0: helps with the run that rank 0 has begun in this folder, which all of them see, until it is over.
+void help(const federation::Setup& setup, const std::filesystem::path& folder, transport::Ranks& ranks, int threads);
+
 // All rounds: the summary of the finished run, or nothing if it was interrupted and can be resumed.
-std::optional<nlohmann::json> execute(const federation::Setup& setup, const RunOptions& options);
+std::optional<artifacts::RunSummary> execute(const federation::Setup& setup, const RunOptions& options);
 
 }  // namespace sotto::run

@@ -1,9 +1,11 @@
 #include "serve/hub.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "io/safetensors.h"
 
 #include <fcntl.h>
@@ -27,6 +29,8 @@ constexpr int64_t kLargestUpload = int64_t{8} << 30;
 constexpr size_t kMostReleases = 1 << 20;  // bytes of their description
 constexpr bool kDurably = true;
 constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr auto kWriteDownEvery = std::chrono::seconds(1);
+constexpr size_t kReadBytes = 1 << 20;
 
 constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,11 +41,9 @@ constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS uploads (
     round INTEGER NOT NULL, client INTEGER NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL, releases TEXT NOT NULL,
     skipped INTEGER NOT NULL, PRIMARY KEY (round, client));
+  CREATE TABLE IF NOT EXISTS presence (client INTEGER PRIMARY KEY, heard INTEGER NOT NULL);
+  DELETE FROM presence;
 )";
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 int64_t number_or_zero(const std::string& text) {
   return text.empty() ? 0 : std::stoll(text);
@@ -71,10 +73,10 @@ Answer refused(std::string reason) {
 
 }  // namespace
 
-// An upload on its way: an open file, written by one call at a time.
+// An upload on its way: an open file, and the digest of what is in it so far.
 struct Hub::Incoming {
   Incoming(const fs::path& path, Offer what) : file(path), offer(std::move(what)) {
-    descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0) fail_user("cannot write {}: {}", path.string(), std::strerror(errno));
     received = static_cast<int64_t>(::lseek(descriptor, 0, SEEK_END));
   }
@@ -82,10 +84,47 @@ struct Hub::Incoming {
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
+  // Behind what is there; false, with errno, if that cannot be.
+  bool write(int64_t offset, std::string_view bytes) {
+    if (!digest_up_to(offset)) return false;
+    for (size_t done = 0; done < bytes.size();) {
+      const ssize_t written = ::pwrite(descriptor, bytes.data() + done, bytes.size() - done,
+                                       static_cast<off_t>(offset + static_cast<int64_t>(done)));
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      done += static_cast<size_t>(written);
+    }
+    digest.update(bytes);
+    digested += static_cast<int64_t>(bytes.size());
+    return true;
+  }
+
+  // Lets the disk begin, so that there is less to wait for when the round is frozen.
+  void begin_to_sync() const { ::sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE); }
+
   fs::path file;
   Offer offer;
   int descriptor = -1;
   int64_t received = 0;
+  bool is_written_to = false;  // by one call at a time
+  Sha256 digest;
+
+ private:
+  // What an earlier process has written.
+  bool digest_up_to(int64_t offset) {
+    std::string buffer;
+    while (digested < offset) {
+      buffer.resize(static_cast<size_t>(std::min<int64_t>(kReadBytes, offset - digested)));
+      const ssize_t count = ::pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(digested));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      digest.update(std::string_view(buffer).substr(0, static_cast<size_t>(count)));
+      digested += count;
+    }
+    return true;
+  }
+
+  int64_t digested = 0;
 };
 
 Hub::Hub(fs::path folder, const federation::FederationPlan& plan)
@@ -96,6 +135,7 @@ Hub::Hub(fs::path folder, const federation::FederationPlan& plan)
     fail_user("{} belongs to another plan; put its config back, or serve from another folder", folder_.string());
   }
   if (known.empty()) set_meta("plan", plan_.hash());
+  durable_round_ = number_or_zero(meta("durable_round"));
 }
 
 Hub::~Hub() = default;
@@ -120,14 +160,23 @@ Joined Hub::join(const std::string& name, const std::string& fingerprint) {
       "SELECT client, name, fingerprint, revoked, seen_round, seen_digest FROM members WHERE name = ?1 OR "
       "fingerprint = ?2");
   known.bind(1, name).bind(2, fingerprint);
-  if (known.next()) {
-    if (known.integer(3) != 0) throw Refused(fmt::format("'{}' was revoked", name));
-    if (known.text(1) != name || known.text(2) != fingerprint) {
+  while (known.next()) {
+    const bool revoked = known.integer(3) != 0;
+    const bool same = known.text(2) == fingerprint;
+    if (revoked && same) throw Refused(fmt::format("the certificate of '{}' was revoked", name));
+    if (known.text(1) != name || (!same && !revoked)) {
       throw Refused(fmt::format("'{}' has joined with another certificate; ask the operator", name));
     }
-    last_seen_[known.integer(0)] = now();
-    left_.erase(known.integer(0));
-    return {known.integer(0), known.integer(4), known.text(5)};
+    const int64_t client = known.integer(0);
+    if (revoked) {
+      io::Statement(database_, "UPDATE members SET fingerprint = ?1, revoked = 0 WHERE client = ?2")
+          .bind(1, fingerprint)
+          .bind(2, client)
+          .next();
+    }
+    hear_of(client);
+    left_.erase(client);
+    return {client, known.integer(4), known.text(5)};
   }
   io::Statement count(database_, "SELECT COUNT(*) FROM members");
   count.next();
@@ -143,7 +192,7 @@ Joined Hub::join(const std::string& name, const std::string& fingerprint) {
         .next();
     transaction.commit();
   }
-  last_seen_[client] = now();
+  hear_of(client);
   fault_point("serve.joined");
   changed_.notify_all();
   return {.client = client, .seen_round = 0, .seen_digest = ""};
@@ -154,13 +203,38 @@ std::optional<int64_t> Hub::member(const std::string& fingerprint) {
   io::Statement query(database_, "SELECT client FROM members WHERE fingerprint = ?1 AND revoked = 0");
   query.bind(1, fingerprint);
   if (!query.next()) return std::nullopt;
-  last_seen_[query.integer(0)] = now();
+  hear_of(query.integer(0));
   return query.integer(0);
 }
 
-void Hub::revoke(const std::string& name) {
+void Hub::revoke(const std::string& fingerprint) {
   const std::lock_guard lock(mutex_);
-  io::Statement(database_, "UPDATE members SET revoked = 1 WHERE name = ?1").bind(1, name).next();
+  io::Statement(database_, "UPDATE members SET revoked = 1 WHERE fingerprint = ?1").bind(1, fingerprint).next();
+  changed_.notify_all();
+}
+
+void Hub::hear_of(int64_t client) {
+  last_seen_[client] = seconds_now();
+  heard_.insert(client);
+}
+
+// For whoever looks at the folder from outside. Not worth stopping for.
+void Hub::write_down_who_is_here() {
+  if (heard_.empty() || Clock::now() < written_down_ + kWriteDownEvery) return;
+  written_down_ = Clock::now();
+  try {
+    io::Database::Transaction transaction(database_);
+    for (const int64_t client : heard_) {
+      io::Statement(database_, "INSERT OR REPLACE INTO presence VALUES (?1, ?2)")
+          .bind(1, client)
+          .bind(2, last_seen_[client])
+          .next();
+    }
+    transaction.commit();
+    heard_.clear();
+  } catch (const UserError& error) {
+    warn("who is here cannot be written down: {}", error.what());
+  }
 }
 
 bool Hub::reported(int64_t round, int64_t client) {
@@ -182,7 +256,7 @@ Work Hub::work_for(int64_t client) {
 }
 
 Work Hub::work_at_hand(int64_t client) {
-  Work work{.durable_round = number_or_zero(meta("durable_round"))};
+  Work work{.durable_round = durable_round_};
   if (over_) {
     work.kind = Work::Kind::kOver;
     work.round = plan_.setup().spec().rounds;
@@ -289,35 +363,34 @@ Answer Hub::append(int64_t client, const std::string& key, int64_t offset, std::
     incoming_.erase(client);
     return refused("more bytes than were offered");
   }
+  if (std::exchange(incoming->is_written_to, true)) return {.verdict = Verdict::kBusy};
+  hear_of(client);
   lock.unlock();
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written = ::pwrite(incoming->descriptor, bytes.data() + done, bytes.size() - done,
-                                     static_cast<off_t>(offset + static_cast<int64_t>(done)));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      warn("cannot write {}: {}", incoming->file.string(), std::strerror(errno));
-      return {.verdict = Verdict::kBusy};
-    }
-    done += static_cast<size_t>(written);
-  }
+  const bool written = incoming->write(offset, bytes);
+  if (!written) warn("cannot write {}: {}", incoming->file.string(), std::strerror(errno));
   lock.lock();
+  incoming->is_written_to = false;
+  if (!written) return {.verdict = Verdict::kBusy};
   incoming->received = offset + size;
   if (incoming->received < incoming->offer.bytes) return {.verdict = Verdict::kSend, .offset = incoming->received};
   fault_point("serve.received");
-  return finish(client, incoming->offer, incoming->file, lock);
+  if (incoming->digest.hex() != incoming->offer.digest) {
+    return refuse(client, incoming->file, "the bytes are not those that were offered");
+  }
+  incoming->is_written_to = true;
+  const Answer answer = finish(client, incoming->offer, incoming->file, lock);
+  lock.unlock();
+  incoming->begin_to_sync();
+  return answer;
 }
 
 Answer Hub::finish(int64_t client, const Offer& offer, const fs::path& part, std::unique_lock<std::mutex>& lock) {
   const Inspector inspector = inspector_;
   lock.unlock();
-  std::string wrong = sha256_of_file(part) == offer.digest ? "" : "the bytes are not those that were offered";
-  if (wrong.empty() && inspector) wrong = inspector(offer.round, client, {part, offer.releases});
+  std::string wrong = inspector ? inspector(offer.round, client, {part, offer.releases}) : "";
   lock.lock();
+  if (!wrong.empty()) return refuse(client, part, std::move(wrong));
   incoming_.erase(client);
-  if (!wrong.empty()) {
-    fs::remove(part);
-    return refused(std::move(wrong));
-  }
   if (offer.round != round_ || frozen_) return {.verdict = Verdict::kLate};
   if (reported(offer.round, client)) return {.verdict = Verdict::kStored};
   fs::rename(part, spool(offer.round) / fmt::format("{}.upload", client));
@@ -338,6 +411,12 @@ Answer Hub::finish(int64_t client, const Offer& offer, const fs::path& part, std
   fault_point("serve.stored");
   changed_.notify_all();
   return {.verdict = Verdict::kStored};
+}
+
+Answer Hub::refuse(int64_t client, const fs::path& part, std::string reason) {
+  incoming_.erase(client);
+  fs::remove(part);
+  return refused(std::move(reason));
 }
 
 void Hub::pause(int64_t client) {
@@ -362,6 +441,8 @@ Answer Hub::skip(int64_t client, int64_t round) {
 void Hub::leave(int64_t client) {
   const std::lock_guard lock(mutex_);
   left_.insert(client);
+  last_seen_[client] = 0;
+  heard_.insert(client);
   changed_.notify_all();
 }
 
@@ -383,6 +464,7 @@ bool Hub::wait_for_members(int64_t count, const std::function<bool()>& stop) {
     if (stop()) return false;
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kLook);
+    write_down_who_is_here();
   }
   return true;
 }
@@ -453,7 +535,9 @@ void Hub::forget_lost_uploads() {
   }
 }
 
-std::optional<std::vector<int64_t>> Hub::collect(int64_t round, const std::function<bool()>& stop) {
+std::optional<std::vector<int64_t>> Hub::collect(int64_t round, const std::function<bool()>& stop,
+                                                 std::optional<int64_t> quorum) {
+  const int64_t enough = quorum.value_or(plan_.terms().quorum);
   const auto period =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(plan_.terms().deadline_seconds));
   std::unique_lock lock(mutex_);
@@ -463,27 +547,30 @@ std::optional<std::vector<int64_t>> Hub::collect(int64_t round, const std::funct
   while (!frozen_ && reports(round) < expected) {
     if (stop()) return std::nullopt;
     if (Clock::now() >= deadline) {
-      if (reports(round) >= plan_.terms().quorum) break;
+      if (reports(round) >= enough) break;
       warn("round {}: {} of {} have reported, and the quorum is {}; waiting on", round, reports(round), expected,
-           plan_.terms().quorum);
+           enough);
       deadline = Clock::now() + period;
     }
     changed_.wait_for(lock, kLook);
+    write_down_who_is_here();
   }
   io::Statement query(database_, "SELECT client FROM uploads WHERE round = ?1 AND skipped = 0 ORDER BY client");
   query.bind(1, round);
   std::vector<int64_t> reporters;
   while (query.next()) reporters.push_back(query.integer(0));
-  if (!frozen_) {
+  if (!std::exchange(frozen_, true)) {
+    // Nobody is let in any more, and everybody else need not wait for the disk.
+    lock.unlock();
     for (const int64_t client : reporters) sync_file(spool(round) / fmt::format("{}.upload", client));
     sync_folder(spool(round));
+    lock.lock();
     io::Database::Transaction transaction(database_, kDurably);
     io::Statement(database_, "UPDATE rounds SET reporters = ?1 WHERE round = ?2")
         .bind(1, json(reporters).dump())
         .bind(2, round)
         .next();
     transaction.commit();
-    frozen_ = true;
   }
   lock.unlock();
   fault_point("serve.frozen");
@@ -504,6 +591,7 @@ void Hub::close(int64_t round) {
     io::Database::Transaction transaction(database_, kDurably);
     set_meta("durable_round", std::to_string(round));
     transaction.commit();
+    durable_round_ = round;
   }
   fault_point("serve.closed");
   fs::remove_all(spool(round));
@@ -516,6 +604,7 @@ bool Hub::wait_until_all_left(const std::function<bool()>& stop) {
     if (static_cast<int64_t>(left_.size()) >= joined) return true;
     if (stop()) return false;
     changed_.wait_for(lock, kLook);
+    write_down_who_is_here();
   }
 }
 
@@ -523,7 +612,8 @@ std::vector<MemberStatus> Hub::status() {
   const std::lock_guard lock(mutex_);
   io::Statement query(database_,
                       "SELECT client, name, revoked, seen_round, (SELECT COUNT(*) FROM uploads WHERE uploads.client = "
-                      "members.client AND skipped = 0) FROM members ORDER BY client");
+                      "members.client AND skipped = 0 AND round <= ?1) FROM members ORDER BY client");
+  query.bind(1, plan_.setup().spec().rounds);
   std::vector<MemberStatus> all;
   while (query.next()) {
     const auto seen = last_seen_.find(query.integer(0));
@@ -543,7 +633,8 @@ int64_t Hub::open_round() {
 }
 
 int64_t Hub::durable_round() {
-  return number_or_zero(meta("durable_round"));
+  const std::lock_guard lock(mutex_);
+  return durable_round_;
 }
 
 }  // namespace sotto::serve

@@ -6,20 +6,23 @@
 //   frozen    one commit of who reported: the same set is folded however often the process dies after it
 //   closed    the new broadcast is on disk; then one commit, and the round's uploads are removed
 //
-//   SERVER/server.sqlite                    members, rounds, uploads
+//   SERVER/server.sqlite                    members, rounds, uploads, who was heard of when
 //   SERVER/spool/ROUND/CLIENT.upload        what came in; CLIENT.part while it grows
 //   SERVER/broadcast/ROUND.safetensors      what clients are to fetch
 #pragma once
 
 #include "federation/federation_plan.h"
+#include "federation/messages.h"
 #include "io/database.h"
 #include "methods/method.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -29,12 +32,11 @@
 
 namespace sotto::serve {
 
-struct Joined {
-  int64_t client = 0;
-  // The last upload of theirs that is here; round 0 if there is none.
-  int64_t seen_round = 0;
-  std::string seen_digest;
-};
+using federation::Answer;
+using federation::Joined;
+using federation::Offer;
+using federation::Verdict;
+using federation::Work;
 
 // What a client asks for and cannot have, in words that are meant for it.
 class Refused : public std::runtime_error {
@@ -42,37 +44,8 @@ class Refused : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What a client is to do next.
-struct Work {
-  enum class Kind { kNothing, kRound, kOver };
-  Kind kind = Kind::kNothing;
-  int64_t round = 0;        // to be worked on; kOver: the last one
-  std::string digest = {};  // of the broadcast to begin from; kOver: the final one
-  int64_t bytes = 0;
-  int64_t durable_round = 0;  // uploads of rounds up to this one are not needed any more
-};
-
-struct Offer {
-  int64_t round = 0;
-  std::string key;
-  std::string digest;
-  int64_t bytes = 0;
-  std::string releases;  // rows of the client's ledger, as JSON
-};
-
-enum class Verdict {
-  kSend,    // from `offset` on
-  kStored,  // all of it is here
-  kLate,    // the round is over
-  kBusy,    // too many uploads at a time; come back
-  kRefused  // `reason` says why
-};
-
-struct Answer {
-  Verdict verdict = Verdict::kSend;
-  int64_t offset = 0;
-  std::string reason = {};
-};
+// Whoever was heard of within so many seconds is here: clients that wait ask at least twice a minute.
+inline constexpr int64_t kHereWithin = 120;
 
 struct MemberStatus {
   int64_t client = 0;
@@ -100,11 +73,12 @@ class Hub {
 
   // --- For whoever speaks with clients. Names and fingerprints are those of certificates that were verified.
 
-  // Refused if the name is taken by another certificate, was revoked, or if all places are taken.
+  // Refused if the certificate was revoked, if the name is taken by another one that was not, or if all places are taken.
   Joined join(const std::string& name, const std::string& fingerprint);
   // The client that this certificate belongs to; nothing if it has not joined or was revoked.
   std::optional<int64_t> member(const std::string& fingerprint);
-  void revoke(const std::string& name);
+  // This certificate is good no longer. Another one of the same name takes its place when it joins.
+  void revoke(const std::string& fingerprint);
 
   Work work_for(int64_t client);
   // Calls back, once and from any thread, as soon as work_for may say something else than nothing; at once if it does
@@ -138,8 +112,9 @@ class Hub {
   // Makes the broadcast that opens `broadcast.round + 1` available; after the last round it is the final one.
   void publish(const methods::Broadcast& broadcast, bool is_final);
   // Waits for the cohort's uploads, and freezes those that are there: when all have reported, or at the deadline if the
-  // quorum is reached. Those who reported, ascending; nothing if `stop` came first.
-  std::optional<std::vector<int64_t>> collect(int64_t round, const std::function<bool()>& stop);
+  // quorum (the plan's, or this one) is reached. Those who reported, ascending; nothing if `stop` came first.
+  std::optional<std::vector<int64_t>> collect(int64_t round, const std::function<bool()>& stop,
+                                              std::optional<int64_t> quorum = std::nullopt);
   void set_inspector(Inspector inspector) { inspector_ = std::move(inspector); }
   Upload upload(int64_t round, int64_t client);
   // The round's result is durable.
@@ -159,11 +134,15 @@ class Hub {
   void set_meta(const std::string& key, const std::string& value);
   void wake();
   void forget_lost_uploads();
+  void hear_of(int64_t client);
+  void write_down_who_is_here();
   bool reported(int64_t round, int64_t client);
   int64_t reports(int64_t round);
   std::filesystem::path spool(int64_t round) const;
+  // All bytes of an upload are in this file; looks at them without holding the lock.
   Answer finish(int64_t client, const Offer& offer, const std::filesystem::path& part,
                 std::unique_lock<std::mutex>& lock);
+  Answer refuse(int64_t client, const std::filesystem::path& part, std::string reason);
 
   const std::filesystem::path folder_;
   const federation::FederationPlan& plan_;
@@ -173,6 +152,7 @@ class Hub {
   Inspector inspector_;
 
   int64_t round_ = 0;  // that is open; 0: none
+  int64_t durable_round_ = 0;
   std::set<int64_t> cohort_;
   bool frozen_ = false;
   bool over_ = false;
@@ -188,6 +168,8 @@ class Hub {
   int64_t next_ticket_ = 1;
   bool ending_ = false;
   std::map<int64_t, int64_t> last_seen_;
+  std::set<int64_t> heard_;  // since it was written down
+  std::chrono::steady_clock::time_point written_down_;
   std::set<int64_t> left_;
 };
 

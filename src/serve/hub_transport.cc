@@ -1,9 +1,10 @@
 #include "serve/hub_transport.h"
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/interrupt.h"
+#include "federation/released_evaluation.h"
 #include "privacy/event_json.h"
+#include "privacy/upload_file.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -51,32 +52,25 @@ methods::ReleasePlan releases_of(const federation::PublicSetup& setup) {
 
 HubTransport::HubTransport(Hub& hub, const federation::FederationPlan& plan, privacy::Ledger& ledger,
                            std::function<bool()> stop)
-    : hub_(hub),
-      plan_(plan),
-      releases_(std::make_shared<const methods::ReleasePlan>(releases_of(plan.setup()))),
-      ledger_(ledger),
-      stop_(std::move(stop)) {}
+    : hub_(hub), plan_(plan), releases_(releases_of(plan.setup())), ledger_(ledger), stop_(std::move(stop)) {}
 
-void HubTransport::exchange(const std::vector<int64_t>&, const methods::Broadcast& broadcast,
-                            const std::function<void(federation::Reply&&)>& accept) {
+void HubTransport::gather(const methods::Broadcast& broadcast, const std::shared_ptr<const Expected>& expected,
+                          std::optional<int64_t> quorum, const Take& take) {
   const int64_t round = broadcast.round + 1;
-  const auto shape = std::make_shared<const privacy::UploadShape>(
-      plan_.setup().method().upload_shape(plan_.setup().context(), broadcast));
   // Whatever is wrong with an upload is found while its sender still listens.
-  hub_.set_inspector(
-      [shape, releases = releases_](int64_t of_round, int64_t client, const Upload& upload) -> std::string {
-        try {
-          planned_releases(*releases, of_round, client, upload.releases);
-          privacy::decode(read_file(upload.file), *shape);
-          return "";
-        } catch (const privacy::UploadRefused& refusal) {
-          return refusal.what();
-        } catch (const UserError& error) {
-          return error.what();
-        }
-      });
+  hub_.set_inspector([expected](int64_t of_round, int64_t client, const Upload& upload) -> std::string {
+    try {
+      planned_releases(expected->releases, of_round, client, upload.releases);
+      privacy::decode_file(upload.file, expected->shape);
+      return "";
+    } catch (const privacy::UploadRefused& refusal) {
+      return refusal.what();
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  });
   hub_.publish(broadcast, false);
-  const auto reporters = hub_.collect(round, stop_);
+  const auto reporters = hub_.collect(round, stop_, quorum);
   if (!reporters) throw Interrupted("stopped; start it again with the same folder, and it goes on");
   // Rows are written once, however often the round is folded.
   const std::vector<privacy::Event> known = ledger_.events(round, round);
@@ -85,18 +79,43 @@ void HubTransport::exchange(const std::vector<int64_t>&, const methods::Broadcas
     federation::Reply reply;
     reply.client = client;
     reply.report.noise_norm = std::nullopt;
+    std::vector<privacy::Event> rows;
     try {
-      for (const privacy::Event& event : planned_releases(*releases_, round, client, upload.releases)) {
+      rows = planned_releases(expected->releases, round, client, upload.releases);
+      for (const privacy::Event& event : rows) {
         if (std::find(known.begin(), known.end(), event) == known.end()) ledger_.spend(event);
       }
-      reply.upload = privacy::decode(read_file(upload.file), *shape);
+      reply.upload = privacy::decode_file(upload.file, expected->shape);
     } catch (const privacy::BudgetSpent& refusal) {
       reply.abstained = refusal.what();
     } catch (const privacy::UploadRefused& refusal) {
       reply.failure = refusal.what();
     }
-    accept(std::move(reply));
+    take(std::move(reply), rows);
   }
+}
+
+void HubTransport::exchange(const std::vector<int64_t>&, const methods::Broadcast& broadcast,
+                            const std::function<void(federation::Reply&&)>& accept) {
+  auto expected = std::make_shared<Expected>();
+  for (const privacy::Channel& channel : releases_) {
+    if (channel.terms().what != federation::kEvaluation) expected->releases.push_back(channel);
+  }
+  expected->shape = plan_.setup().method().upload_shape(plan_.setup().context(), broadcast);
+  gather(broadcast, expected, std::nullopt, [&](federation::Reply&& reply, const auto&) { accept(std::move(reply)); });
+}
+
+std::vector<ReleasedCount> HubTransport::collect_evaluation(const methods::Broadcast& broadcast) {
+  constexpr int64_t kWhoever = 0;
+  const auto expected = std::make_shared<Expected>(Expected{{releases_.back()}, federation::evaluation_shape()});
+  std::vector<ReleasedCount> counts;
+  gather(broadcast, expected, kWhoever, [&](federation::Reply&& reply, const std::vector<privacy::Event>& rows) {
+    if (!reply.upload) return;
+    counts.push_back({.client = reply.client,
+                      .right = federation::right_count_in(reply.upload->values()),
+                      .noise_stddev = rows.front().noise_scale});
+  });
+  return counts;
 }
 
 }  // namespace sotto::serve

@@ -1,5 +1,6 @@
 #include "serve/metrics.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <httplib.h>
@@ -20,12 +21,6 @@ namespace {
 
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-constexpr int64_t kHereWithin = 120;  // seconds; clients ask at least twice a minute
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 MetricFamily number(std::string name, std::string help, MetricType type, double value) {
   MetricFamily family{.name = std::move(name), .help = std::move(help), .type = type, .metric = {}};
@@ -59,7 +54,7 @@ class Collected {
       uploads += member.participations;
       if (member.revoked) continue;
       ++members;
-      here += now() - member.last_seen <= kHereWithin ? 1 : 0;
+      here += seconds_now() - member.last_seen <= kHereWithin ? 1 : 0;
     }
     const config::RunSpec& spec = plan_.setup().spec();
     const auto gauge = [](const char* name, const char* help, int64_t value) {

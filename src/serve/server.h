@@ -16,6 +16,8 @@
 
 namespace sotto::serve {
 
+inline constexpr const char* kPlanFile = "plan.json";  // in the folder: what clients are shown
+
 class Server {
  public:
   // Begins, or goes on where an earlier process in this folder ended. The plan must outlive it; `stop` is asked now and
@@ -29,12 +31,16 @@ class Server {
   std::optional<federation::RoundRecord> next_round();
   // Rounds that are done.
   int64_t rounds_done() const { return federation_->broadcast().round; }
+  // After the last round, if the plan asks for it: what clients release of how good the model is (evaluation.json).
+  // Nothing if it does not ask. Interrupted if asked to stop.
+  std::optional<nlohmann::json> evaluate();
   // Lets clients fetch the final model, and writes summary.json.
-  nlohmann::json finish();
+  artifacts::RunSummary finish();
 
  private:
   std::vector<int64_t> draw_cohort(int64_t round);
 
+  const std::filesystem::path folder_;
   const federation::FederationPlan& plan_;
   artifacts::RunDirectory directory_;
   Hub hub_;

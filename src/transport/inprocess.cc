@@ -1,6 +1,7 @@
 #include "transport/inprocess.h"
 
 #include "base/parallel.h"
+#include "base/progress.h"
 
 #include <optional>
 
@@ -14,12 +15,11 @@ InProcess::InProcess(const federation::Setup& setup, const federation::CohortSch
                      const federation::HeldOut& held_out, federation::Workers& workers, federation::StateStore& states,
                      privacy::Ledger& ledger)
     : setup_(setup),
-      cohorts_(cohorts),
       held_out_(held_out),
       workers_(workers),
       states_(states),
       ledger_(ledger),
-      taken_part_(static_cast<size_t>(setup.spec().data.clients)) {}
+      participations_(cohorts, setup.spec().data.clients) {}
 
 template <typename Answer, typename Work>
 void InProcess::ask(const std::vector<int64_t>& clients, const Work& work,
@@ -41,27 +41,33 @@ void InProcess::ask(const std::vector<int64_t>& clients, const Work& work,
 
 void InProcess::exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                          const std::function<void(Reply&&)>& accept) {
-  count_participations_up_to(broadcast.round + 1);
+  participations_.count_up_to(broadcast.round + 1);
   ask<Reply>(
       cohort,
-      [&](ClientRuntime& runtime, int64_t client) {
-        return runtime.serve(broadcast, taken_part_[static_cast<size_t>(client)]);
-      },
+      [&](ClientRuntime& runtime, int64_t client) { return runtime.serve(broadcast, participations_.of(client)); },
       accept);
+}
+
+federation::Predictions InProcess::test(const methods::Broadcast& broadcast) {
+  for (auto& worker : workers_) worker->select(broadcast, {});
+  const int64_t chunks = federation::test_chunks(held_out_);
+  std::vector<federation::Predictions> parts(static_cast<size_t>(chunks));
+  Progress progress("evaluating", chunks);
+  parallel_in_order(
+      chunks, static_cast<int>(workers_.size()),
+      [&](int64_t chunk, int worker) {
+        parts[static_cast<size_t>(chunk)] = federation::predict(
+            *workers_[static_cast<size_t>(worker)], held_out_.records, federation::test_chunk(held_out_, chunk));
+        progress.advance();
+      },
+      [](int64_t) {});
+  return federation::concatenate(parts);
 }
 
 void InProcess::evaluate(const std::vector<int64_t>& clients, const methods::Broadcast& broadcast,
                          const std::function<void(ClientScore&&)>& accept) {
   ask<ClientScore>(
       clients, [&](ClientRuntime& runtime, int64_t) { return runtime.evaluate(broadcast, held_out_); }, accept);
-}
-
-void InProcess::count_participations_up_to(int64_t round) {
-  for (; counted_ < round; ++counted_) {
-    for (const int64_t client : cohorts_.cohort(counted_ + 1)) {
-      ++taken_part_[static_cast<size_t>(client)];
-    }
-  }
 }
 
 }  // namespace sotto::transport

@@ -5,6 +5,7 @@
 #include "federation/cohort.h"
 #include "federation/evaluator.h"
 #include "federation/transport.h"
+#include "transport/participations.h"
 
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,7 @@ class InProcess : public federation::Transport {
 
   void exchange(const std::vector<int64_t>& cohort, const methods::Broadcast& broadcast,
                 const std::function<void(federation::Reply&&)>& accept) override;
+  federation::Predictions test(const methods::Broadcast& broadcast) override;
   void evaluate(const std::vector<int64_t>& clients, const methods::Broadcast& broadcast,
                 const std::function<void(federation::ClientScore&&)>& accept) override;
 
@@ -27,16 +29,13 @@ class InProcess : public federation::Transport {
   // Calls work(runtime of the client, its position) on all threads, and accept(answer) in the order of the clients.
   template <typename Answer, typename Work>
   void ask(const std::vector<int64_t>& clients, const Work& work, const std::function<void(Answer&&)>& accept);
-  void count_participations_up_to(int64_t round);
 
   const federation::Setup& setup_;
-  const federation::CohortSchedule& cohorts_;
   const federation::HeldOut& held_out_;
   federation::Workers& workers_;
   federation::StateStore& states_;
   privacy::Ledger& ledger_;
-  int64_t counted_ = 0;              // rounds
-  std::vector<int32_t> taken_part_;  // in how many of them each client was asked
+  Participations participations_;
 };
 
 }  // namespace sotto::transport

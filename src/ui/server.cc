@@ -2,9 +2,10 @@
 
 #include "artifacts/find_runs.h"
 #include "artifacts/ledger_snapshot.h"
-#include "artifacts/privacy_section.h"
+#include "artifacts/run_summary.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_number.h"
 #include "methods/catalogue.h"
 #include "report/budget_board.h"
 #include "report/run_document.h"
@@ -53,12 +54,12 @@ json started_at(const fs::path& run) {
   return ::stat((run / "config.toml").c_str(), &status) == 0 ? json(status.st_mtim.tv_sec) : json(nullptr);
 }
 
-json summary_figures(const json& summary) {
-  const auto largest = [](const json& spread) { return spread.is_null() ? spread : spread["max"]; };
-  return {{"accuracy", summary["accuracy"]["mean"]},
-          {"proven_epsilon", largest(summary["privacy"]["proven_epsilon"])},
-          {"claimed_epsilon", largest(summary["privacy"]["claimed_epsilon"])},
-          {"basis", settings::word(artifacts::basis_in(summary))}};
+json summary_figures(const artifacts::RunSummary& summary) {
+  const auto largest = [](const auto& spread) { return spread ? json(spread->max) : json(nullptr); };
+  return {{"accuracy", number_or_null(summary.evaluation.over(&federation::ClientScore::accuracy).mean)},
+          {"proven_epsilon", largest(summary.privacy.declared.proven)},
+          {"claimed_epsilon", largest(summary.privacy.declared.claimed)},
+          {"basis", settings::word(summary.privacy.basis)}};
 }
 
 // Of an unfinished run: the last evaluation.
@@ -69,16 +70,18 @@ json last_accuracy(const std::vector<json>& rounds) {
   return nullptr;
 }
 
+fs::path checked(const fs::path& root) {
+  artifacts::find_runs(root);
+  return fs::canonical(root);
+}
+
 std::vector<privacy::Event> events_of(const fs::path& run) {
   return artifacts::LedgerSnapshot(run)->events();
 }
 
 }  // namespace
 
-RunBrowser::RunBrowser(fs::path root) : root_(std::move(root)) {
-  artifacts::find_runs(root_);
-  root_ = fs::canonical(root_);
-}
+RunBrowser::RunBrowser(const fs::path& root) : root_(checked(root)), federations_(root_) {}
 
 fs::path RunBrowser::folder_of(const std::string& run) const {
   const auto runs = artifacts::find_runs(root_);
@@ -126,7 +129,7 @@ json RunBrowser::list() {
       runs.push_back({{"id", run.string()}, {"state", "unreadable"}, {"problem", error.what()}});
     }
   }
-  return {{"root", root_.string()}, {"runs", runs}};
+  return {{"root", root_.string()}, {"runs", runs}, {"federations", federations_.list()}};
 }
 
 json RunBrowser::document(const std::vector<std::string>& runs) {
@@ -172,6 +175,9 @@ struct UiServer::Implementation {
     try {
       if (request.path == "/") return {200, "text/html; charset=utf-8", report::page_html({{"ui", true}})};
       if (request.path == "/api/runs") return {200, "application/json", report::to_text(browser.list())};
+      if (request.path == "/api/federation") {
+        return {200, "application/json", report::to_text(browser.federation(request.get_param_value("id")))};
+      }
       if (runs.empty()) return {404, "text/plain", "there is nothing here\n"};
       if (request.path == "/api/document") {
         const std::string stamp = browser.stamp(runs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/page.h"
+#include "ui/federations.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,10 +26,12 @@ struct UiAnswer {
 // exactly as list() gives it, and nothing else is ever opened.
 class RunBrowser {
  public:
-  explicit RunBrowser(std::filesystem::path root);
+  explicit RunBrowser(const std::filesystem::path& root);
 
-  // What every run is and how far it has come.
+  // What every run is and how far it has come, and how federations stand.
   nlohmann::json list();
+  // One of the federations.
+  nlohmann::json federation(const std::string& id) { return federations_.one(id); }
   // The page's document of these runs, and a stamp that changes with their files.
   nlohmann::json document(const std::vector<std::string>& runs);
   std::string stamp(const std::vector<std::string>& runs) const;
@@ -40,6 +43,7 @@ class RunBrowser {
   nlohmann::json entry(const std::string& run);
 
   std::filesystem::path root_;
+  FederationBrowser federations_;
   privacy::GuaranteeCache cache_;
   std::mutex mutex_;
   std::map<std::string, std::pair<std::string, nlohmann::json>> entries_;  // by run: stamp, entry

@@ -7,7 +7,6 @@ namespace sotto::artifacts {
 namespace {
 
 using nlohmann::json;
-using privacy::Basis;
 
 TEST(BasisFields, SayWhetherCohortsFollowFromTheSeedToo) {
   config::RunSpec spec;
@@ -25,20 +24,6 @@ TEST(BasisFields, SayWhetherCohortsFollowFromTheSeedToo) {
   EXPECT_EQ(basis_fields(spec, "replay"), both);
   spec.federation.sampling = methods::CohortSampling::kFixed;
   EXPECT_EQ(basis_fields(spec, "replay"), noise) << "no ε counts on a cohort of fixed size";
-}
-
-TEST(BasisIn, ASummaryIsWhatItSaysAndWithoutAWordWhatItsNoiseSays) {
-  const auto summary = [](json privacy, json more) {
-    more["privacy"] = std::move(privacy);
-    return more;
-  };
-  const json silent = json::object();
-  EXPECT_EQ(basis_in(summary({{"basis", "proven"}}, {{"noise", "replay"}})), Basis::kProven);
-  EXPECT_EQ(basis_in(summary({{"basis", "simulated"}}, {{"noise", "secure"}})), Basis::kSimulated);
-  EXPECT_EQ(basis_in(summary(silent, {{"noise", "replay"}})), Basis::kSimulated);
-  EXPECT_EQ(basis_in(summary(silent, {{"noise", "secure"}})), Basis::kProven);
-  EXPECT_EQ(basis_in(summary(silent, {{"noise", "none"}})), Basis::kProven);
-  EXPECT_EQ(basis_in(summary(silent, silent)), Basis::kSimulated);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "../support/expect_user_error.h"
 #include "artifacts/ledger_snapshot.h"
+#include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "io/safetensors.h"
@@ -33,7 +34,7 @@ class RunFolder : public ::testing::Test {
     run::Run run(setup, {.folder = folder_, .resume = true, .threads = 1});
     for (int i = 0; i < rounds; ++i) run.next_round();
   }
-  std::optional<nlohmann::json> resume(const federation::Setup& setup) const {
+  std::optional<RunSummary> resume(const federation::Setup& setup) const {
     return run::execute(setup, {.folder = folder_, .resume = true, .threads = 1});
   }
   fs::path checkpoint_of(int round) const {
@@ -50,9 +51,9 @@ TEST_F(RunFolder, HoldsWhatTheRunDid) {
   ASSERT_TRUE(summary.has_value());
   const RunReader reader(folder_);
   EXPECT_EQ(reader.rounds().size(), 3U);
-  EXPECT_EQ(reader.summary(), summary);
-  EXPECT_EQ(reader.last_checkpoint(setup.spec().hash())->round, 3);
-  EXPECT_EQ((*summary)["accuracy"]["per_client"].size(), 4U);
+  EXPECT_EQ(to_json(*reader.summary()), to_json(*summary));
+  EXPECT_EQ(reader.last_checkpoint(setup.spec())->round, 3);
+  EXPECT_EQ(summary->evaluation.clients.size(), 4U);
   EXPECT_EQ(privacy::Ledger(folder_ / "ledger.sqlite").events().size(), 12U);
 }
 
@@ -161,7 +162,7 @@ TEST_F(RunFolder, ADamagedCheckpointIsRefused) {
     std::string bytes = whole;
     bytes[place] = bytes[place] == '0' ? '1' : '0';
     write_file_atomically(checkpoint_of(2), bytes);
-    EXPECT_USER_ERROR(RunReader(folder_).last_checkpoint(setup.spec().hash()), "does not fit its checksum");
+    EXPECT_USER_ERROR(RunReader(folder_).last_checkpoint(setup.spec()), "does not fit its checksum");
     EXPECT_USER_ERROR(resume(setup), "does not fit its checksum");
   }
   write_file_atomically(checkpoint_of(2), whole);
@@ -174,24 +175,23 @@ TEST_F(RunFolder, RunsOfEarlierVersionsAreReadAndNotResumed) {
   io::SafeTensors checkpoint = io::read_safetensors(checkpoint_of(3));
   for (const char* key : {"checksum", "ledger_rows", "ledger_head"}) checkpoint.metadata.erase(key);
   io::write_safetensors(checkpoint_of(3), {.tensors = clone(checkpoint.tensors), .metadata = checkpoint.metadata});
-  nlohmann::json summary = *RunReader(folder_).summary();
-  summary.erase("checksum");
-  summary["privacy"].erase("ledger_head");
+  nlohmann::json summary = to_json(*RunReader(folder_).summary());
+  for (const char* key : {"ledger_rows", "ledger_head"}) summary["privacy"].erase(key);
   write_file_atomically(folder_ / "summary.json", summary.dump());
   const RunReader reader(folder_);
-  EXPECT_EQ(reader.summary(), summary);
+  EXPECT_EQ(to_json(*reader.summary()), summary);
   EXPECT_EQ(reader.ledger()->rows(), 12);
-  EXPECT_EQ(reader.last_checkpoint(setup.spec().hash())->round, 3);
+  EXPECT_EQ(reader.last_checkpoint(setup.spec())->round, 3);
   EXPECT_USER_ERROR(resume(setup), "an earlier version");
 }
 
 TEST_F(RunFolder, AChangedSummaryIsRefused) {
   const auto setup = small_setup(kConfig);
-  nlohmann::json summary = *run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
-  EXPECT_EQ(summary["privacy"]["ledger_rows"], 12);
-  EXPECT_EQ(summary["privacy"]["ledger_head"], RunReader(folder_).ledger()->head());
-  summary["accuracy"]["mean"] = 1.0;
-  write_file_atomically(folder_ / "summary.json", summary.dump(2));
+  const auto summary = run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
+  EXPECT_EQ(summary->privacy.ledger, (privacy::LedgerEnd{.rows = 12, .head = RunReader(folder_).ledger()->head()}));
+  nlohmann::json changed = summary_document(*summary);
+  changed["accuracy"]["mean"] = 1.0;
+  write_file_atomically(folder_ / "summary.json", changed.dump(2));
   EXPECT_USER_ERROR(RunReader(folder_).summary(), "does not fit its checksum");
 }
 

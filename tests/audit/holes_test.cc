@@ -82,6 +82,7 @@ Outcome audited(const Said& said) {
   const auto channel = privacy::Channel::gaussian("audit", privacy::Observer::kServer, mechanism, kAddRemove);
   const Case subject = gaussian_case(channel.terms(), [=]() -> Draw {
     auto ledger = std::make_shared<privacy::Ledger>();
+    ledger->rehearse();
     return [=](World world, uint64_t seed) {
       const privacy::ReleaseContext context{.ledger = *ledger, .seed = seed};
       return clone(channel.release(context, [&] { return bounded(world); }).values());
@@ -169,6 +170,7 @@ class Descents {
   privacy::Event terms() { return privacy::NoisyDescent(*model_, flat_).channel(plan(kRecords), "model").terms(); }
 
   NamedTensors operator()(World world, uint64_t seed) {
+    ledger_.rehearse();
     const at::Tensor indices = at::tensor(records_in(world), at::kLong);
     const privacy::DescentPlan own = plan(indices.size(0));
     flat_.values().copy_(start_);

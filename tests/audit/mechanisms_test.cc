@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(All, Sound,
 
 // Their worst pairs do not reach ε: a set says less than its scores, and a count is one number of many.
 TEST(SoundButLoose, TopKAndCounts) {
-  for (const char* name : {"laplace-top-k", "gumbel-top-k", "discrete-gaussian"}) {
+  for (const char* name : {"laplace-top-k", "gumbel-top-k", "discrete-gaussian", "released-evaluation"}) {
     const Outcome outcome = audit(find_mechanism_audit(name).at(4, kDelta), {.trials = 6000, .threads = 2});
     EXPECT_EQ(outcome.verdict(), Verdict::kConsistent) << name;
     EXPECT_GT(outcome.epsilon(), 0.5) << name;

@@ -1,9 +1,13 @@
 #include "base/text.h"
 
+#include "base/natural_order.h"
 #include "base/table.h"
 #include "base/utf8.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace sotto {
 namespace {
@@ -44,6 +48,34 @@ TEST(Table, AlignsNumbersRightAndTextLeft) {
   table.add_row({"α", "1.5"});
   table.add_row({"longer", "10"});
   EXPECT_EQ(table.to_string(), "name      ε\n──────  ───\nα       1.5\nlonger   10\n");
+}
+
+TEST(Table, SpreadsCellsOverLinesBetweenWordsWhereItMust) {
+  Table table({"name", "what it is", "claimed ε (server)"});
+  table.add_row({"first", "a sentence that is far too long for the line", "2.00"});
+  table.add_row({"second", "short", "10.00"});
+  for (const std::string& line : split(table.to_string(40), '\n')) EXPECT_LE(display_width(line), 40U) << line;
+  EXPECT_EQ(table.to_string(40),
+            "name    what it is             claimed ε\n"
+            "                                (server)\n"
+            "──────  ───────────────  ───────────────\n"
+            "first   a sentence that             2.00\n"
+            "        is far too long\n"
+            "        for the line\n"
+            "second  short                      10.00\n");
+  EXPECT_EQ(table.to_string(500), table.to_string());
+  Table path({"path"});
+  path.add_row({"/a/word/that/cannot/be/broken"});
+  EXPECT_THAT(path.to_string(10), ::testing::HasSubstr("/a/word/that/cannot/be/broken\n"));
+}
+
+TEST(NaturalOrder, ReadsDigitsAsNumbers) {
+  std::vector<std::string> names = {"client 10", "client 2", "b", "client 1", "a2b10", "a2b9", "client 02", ""};
+  std::sort(names.begin(), names.end(), naturally_before);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("", "a2b9", "a2b10", "b", "client 1", "client 02", "client 2", "client 10"));
+  EXPECT_FALSE(naturally_before("same 1", "same 1"));
+  EXPECT_TRUE(naturally_before("99999999999999999999998", "99999999999999999999999"));
 }
 
 TEST(Table, BlankCellsForWhatIsMissing) {

@@ -91,6 +91,10 @@ TEST_F(AccountProgram, KnowsRandomAllocation) {
   EXPECT_EQ(value["adjacency"], "zero-out");
   const json noise = json::parse(sotto("calibrate --epsilon 1 " + plan).out);
   EXPECT_NEAR(noise["noise_multiplier"].get<double>(), 3.4754, 1e-3);
+  const json replaced = json::parse(sotto("calibrate --epsilon 1 --sampling allocation --batches 12 --epochs 10 "
+                                          "--adjacency replace --delta 1e-5 --json")
+                                        .out);
+  EXPECT_NEAR(replaced["noise_multiplier"].get<double>(), 3.43, 0.02);
   const json batch =
       json::parse(sotto("account --batch", R"({"noise_multiplier": 3.5, "sampling": "allocation", "batches": 12, )"
                                            R"("epochs": 10, "adjacency": "zero-out", "delta": 1e-5})")
@@ -104,8 +108,7 @@ TEST_F(AccountProgram, RefusesSamplingThatContradictsItself) {
         "--sampling allocation --batches 12 --steps 10 --adjacency zero-out",
         "--sampling allocation --batches 12 --steps 10 --epochs 10 --adjacency zero-out",
         "--sampling allocation --batches 12 --sampling-rate 0.1 --adjacency zero-out",
-        "--sampling allocation --batches 12", "--sampling allocation --batches 12 --adjacency replace",
-        "--sampling allocation --batches 0 --adjacency zero-out",
+        "--sampling allocation --batches 12", "--sampling allocation --batches 0 --adjacency zero-out",
         "--sampling allocation --batches 2.5 --adjacency zero-out",
         "--sampling allocation --batches 12 --adjacency zero-out --mechanism laplace",
         "--sampling allocation --batches 12 --adjacency zero-out --method rdp", "--sampling poisson",

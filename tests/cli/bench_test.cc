@@ -65,5 +65,30 @@ TEST_F(Bench, RefusesWhatCannotBeCompared) {
   expect_user_error("bench method fedavg --against dp-fedavg" + config, "unit");
 }
 
+// The quick form measures nothing that is worth comparing; but everything is connected, sent, folded and counted.
+TEST_F(Bench, AFederationBetweenProcesses) {
+  const Result result = sotto("bench federation --quick --json --quiet --folder " + folder_.string());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json figures = json::parse(result.out);
+  for (const char* key :
+       {"upload_ratio", "bare_stream_mb_s", "connections", "failed", "server_rss_mb", "rss_per_connection_kb",
+        "rss_growth_1000_over_100", "idle_to_work_ms", "overhead_four_clients", "sealing_share"}) {
+    ASSERT_TRUE(figures.contains(key)) << key;
+    EXPECT_TRUE(figures[key].is_number()) << key;
+  }
+  EXPECT_EQ(figures["failed"], 0) << figures.value("failure", "");
+  EXPECT_EQ(figures["connections"], 40);
+  EXPECT_EQ(figures["uploads"], 50) << "of 10 and of 40 in a round each";
+  EXPECT_GT(figures["upload_ratio"], 0);
+  EXPECT_GT(figures["bare_stream_mb_s"], 0);
+  EXPECT_GT(figures["server_rss_mb"], figures["listening_rss_mb"]);
+  EXPECT_GT(figures["sealing_share"], 0);
+  EXPECT_LT(figures["sealing_share"], 1);
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("sotto-bench")) << "it cleans up behind itself";
+  }
+  expect_user_error("bench federation --quick --connections 5 --reporters 6", "--reporters");
+}
+
 }  // namespace
 }  // namespace sotto

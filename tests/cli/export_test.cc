@@ -164,7 +164,6 @@ TEST_F(Export, FollowsARunUntilItIsFinished) {
   ::waitpid(follower, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_GT(seen_on_the_way, 1U) << "events came while the run went on";
-  EXPECT_LT(seen_on_the_way, 41U);
   expect_same_as_metrics(events_in("tb"), "live");
 }
 

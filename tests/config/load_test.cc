@@ -94,6 +94,24 @@ TEST(LoadRunSpec, AVariantThatTheMethodDoesNotHaveIsAnError) {
   parse("[method]\nname = \"nbafl\"\nvariant = \"paper\"\n");
 }
 
+TEST(LoadRunSpec, AMethodMaySayWhatStaysPersonalUnlessTheModelDoes) {
+  EXPECT_TRUE(parse("[method]\nname = \"ldp-fedavg\"\n").model.personal.empty());
+  const RunSpec heads = parse("[method]\nname = \"fedper\"\n");
+  EXPECT_EQ(heads.model.personal, std::vector<std::string>{"head."});
+  EXPECT_EQ(parse(heads.to_toml()).hash(), heads.hash());
+  const RunSpec other = parse("[method]\nname = \"fedper\"\n[model]\npersonal = [\"hidden.\"]\n");
+  EXPECT_EQ(other.model.personal, std::vector<std::string>{"hidden."});
+}
+
+TEST(LoadRunSpec, FeaturesAreLaidOnAxesOfSomethingNamed) {
+  const RunSpec spec = parse("[data]\nfeatures = \"hog\"\nproject_on = \"mnist\"\nproject = 32\n");
+  EXPECT_EQ(spec.data.project_on, "mnist");
+  EXPECT_EQ(parse(spec.to_toml()).hash(), spec.hash());
+  EXPECT_NE(parse(spec.to_toml(), {"data.project=16"}).hash(), spec.hash());
+  EXPECT_THAT(error_of("[data]\nfeatures = \"hog\"\nproject = 32\n"), HasSubstr("needs data.project_on"));
+  EXPECT_THAT(error_of("[data]\nproject_on = \"mnist\"\n"), HasSubstr("set data.features too"));
+}
+
 TEST(LoadRunSpec, OptionsAreKeptTyped) {
   const RunSpec spec = parse("[method]\nname = \"fedprox\"\nmu = 0.5\n");
   EXPECT_TRUE(spec.options.has_value());
@@ -154,7 +172,7 @@ TEST(RunSpec, TomlRoundTripKeepsTheHash) {
 
 TEST(RunSpec, HashSeesWhatDeterminesTheResultAndNothingElse) {
   const RunSpec base = parse("");
-  EXPECT_EQ(base.hash(), parse("[record]\nuploads = true\ncheckpoint_every = 5").hash());
+  EXPECT_EQ(base.hash(), parse("[record]\nuploads = true\ncheckpoint_every = 5\nkeep_states = \"none\"").hash());
   EXPECT_EQ(base.hash(), parse("[federation]\nstate = \"disk\"").hash());
   EXPECT_EQ(base.hash(), parse("[sweep]\nseeds = 3\n[fit]\nrepeats = 2").hash());
   EXPECT_EQ(base.hash(), parse("name = \"other\"").hash());

@@ -76,6 +76,19 @@ TEST_F(Source, FindsFoldersTarballsAndFoldersOfOneTarball) {
   EXPECT_EQ(find_dataset("svhn"), home_ / "data/svhn");
 }
 
+TEST_F(Source, Cifar100IsReadFromFoldersOfPicturesToo) {
+  for (const char* file : {"train/apple/0001.png", "train/apple/0002.png", "train/zebra/0001.png",
+                           "test/apple/0001.png", "test/zebra/0001.png"}) {
+    write_bytes(data_ / "cifar100" / file, plain_png(4, 4, {1, 2, 3}));
+  }
+  const Dataset dataset = load_dataset(named("cifar100"), 1);
+  EXPECT_EQ(dataset.class_names, Names({"apple", "zebra"}));
+  EXPECT_EQ(dataset.train.size(), 3);
+  EXPECT_EQ(dataset.test.size(), 2);
+  EXPECT_TRUE(at::equal(dataset.train.y, at::tensor({0, 0, 1}, at::kLong)));
+  EXPECT_EQ(dataset.train.x.sizes(), at::IntArrayRef({3, 3, 4, 4}));
+}
+
 TEST_F(Source, MissingAndMisspeltDatasetsSayWhatToDo) {
   EXPECT_USER_ERROR(load_dataset(named("mnist"), 1), "sotto data install mnist");
   EXPECT_USER_ERROR(load_dataset(named("pacs"), 1), "put domain/class/*.jpg or .png into " + home_.path().string());
@@ -281,6 +294,8 @@ TEST_F(Source, FeatureFilesMayBeMinimalButNotWrong) {
   EXPECT_USER_ERROR(read_feature_file(path, "made"), "y must be int64");
   write({{"x", at::rand({2, 3})}, {"y", y}}, {{"class_names", "[1"}});
   EXPECT_USER_ERROR(read_feature_file(path, "made"), "class_names");
+  write({{"x", at::rand({2, 3})}, {"y", at::full({2}, int64_t{1} << 40, at::kLong)}}, {});
+  EXPECT_USER_ERROR(read_feature_file(path, "made"), "is the number of a class or domain");
   write({{"x", at::rand({2, 3})}, {"y", y}}, {{"class_names", "[\"a\",\"b\"]"}});
   EXPECT_USER_ERROR(read_feature_file(path, "made"), "label 2 is out of range");
   write({{"x", at::full({2, 3}, NAN)}, {"y", y}});

@@ -1,5 +1,6 @@
-// The configs of papers' tables: every row of every table is a run that can begin.
+// The configs of papers' tables and of our own: every row of every table is a run that can begin.
 #include "base/error.h"
+#include "base/files.h"
 #include "config/load.h"
 #include "experiments/sweep_grid.h"
 #include "experiments/sweep_options.h"
@@ -16,8 +17,10 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> configs() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOTTO_EXAMPLES) / "paper")) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  for (const char* folder : {"paper", "frontier"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOTTO_EXAMPLES) / folder)) {
+      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    }
   }
   return files;
 }
@@ -48,6 +51,23 @@ TEST(PaperConfigs, EveryRowOfEveryTableLoads) {
     const auto cells = combine(sweep->rows, expand_grid(sweep->grid));
     EXPECT_NO_THROW(references(cells, sweep->against));
   }
+}
+
+// Of every config of a whole table: what was measured with it, or why nothing was; and the list of them names it.
+TEST(PaperConfigs, WholeTablesSayWhetherTheyWereMeasured) {
+  const std::string list = read_file(fs::path(SOTTO_EXAMPLES).parent_path() / "docs" / "results" / "index.md");
+  int64_t whole = 0;
+  for (const fs::path& file : configs()) {
+    if (file.parent_path().filename() != "full") continue;
+    ++whole;
+    const std::string text = read_file(file);
+    const std::string head = text.substr(0, text.find("\n\n"));
+    EXPECT_TRUE(head.find("\n# Not measured") != std::string::npos || head.find("\n# Measured") != std::string::npos)
+        << file;
+    EXPECT_NE(list.find(fs::relative(file, fs::path(SOTTO_EXAMPLES).parent_path()).string()), std::string::npos)
+        << file << " is not in docs/results/index.md; scripts/paper_list.py writes it";
+  }
+  EXPECT_GE(whole, 60);
 }
 
 TEST(PaperConfigs, RowsOfATableDiffer) {

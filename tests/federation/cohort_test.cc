@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace sotto::federation {
@@ -25,6 +27,34 @@ TEST(Cohort, FixedHasExactlySoManyDistinctClients) {
     seen.insert(cohort.begin(), cohort.end());
   }
   EXPECT_EQ(seen.size(), 20U);
+}
+
+TEST(Cohort, CyclicOnesComeBackWhenAllOthersHaveTakenPart) {
+  for (const auto& [clients, cohort] : {std::pair{20, 5}, {20, 7}, {9, 1}, {10, 4}}) {
+    auto settings = spec(clients, cohort, methods::CohortSampling::kCyclic);
+    settings.rounds = 50;
+    const int64_t separation = methods::least_separation(settings);
+    EXPECT_EQ(separation, clients / cohort);
+    std::vector<int64_t> last(static_cast<size_t>(clients), -1000);
+    int64_t nearest = 1000;
+    for (int64_t round = 1; round <= settings.rounds; ++round) {
+      const auto chosen = sample_cohort(settings, round);
+      EXPECT_EQ(std::set<int64_t>(chosen.begin(), chosen.end()).size(), static_cast<size_t>(cohort));
+      EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
+      EXPECT_EQ(chosen, draw_cohort(settings, {}, round)) << "they are public between machines, too";
+      for (const int64_t client : chosen) {
+        nearest = std::min(nearest, round - last[static_cast<size_t>(client)]);
+        last[static_cast<size_t>(client)] = round;
+      }
+    }
+    EXPECT_EQ(nearest, separation) << clients << " " << cohort;
+    const auto counts = count_participations(settings);
+    EXPECT_LE(*std::max_element(counts.begin(), counts.end()), (50 + separation - 1) / separation);
+    settings.seed = 2;
+    const auto other = spec(clients, cohort, methods::CohortSampling::kCyclic);
+    EXPECT_TRUE(cohort == 1 || sample_cohort(settings, 1) != sample_cohort(other, 1))
+        << "the order follows from the seed";
+  }
 }
 
 TEST(Cohort, ZeroMeansEveryone) {
@@ -88,6 +118,22 @@ TEST(Cohort, SecretOnesTakeEachClientWithTheSameProbability) {
     for (const int64_t client : schedule.cohort(round)) ++count[static_cast<size_t>(client)];
   }
   for (const int c : count) EXPECT_NEAR(c, kRounds * 0.3, 5 * std::sqrt(kRounds * 0.3 * 0.7));
+}
+
+TEST(Cohort, SecretOnesOfFixedSizeAreAllAsLikely) {
+  constexpr int kRounds = 6000;
+  config::RunSpec run = amplified(privacy::Generator::kSecure);
+  run.data.clients = 5;
+  run.federation.cohort = 2;
+  run.federation.sampling = methods::CohortSampling::kSecret;
+  const CohortSchedule schedule(run);
+  std::map<std::vector<int64_t>, int> count;
+  for (int64_t round = 1; round <= kRounds; ++round) ++count[schedule.cohort(round)];
+  EXPECT_EQ(count.size(), 10U);
+  for (const auto& [cohort, times] : count) {
+    EXPECT_EQ(cohort.size(), 2U);
+    EXPECT_NEAR(times, kRounds / 10.0, 5 * std::sqrt(kRounds * 0.09));
+  }
 }
 
 TEST(Cohort, ReplayedOnesFollowFromTheSeed) {

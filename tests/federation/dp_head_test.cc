@@ -61,6 +61,19 @@ TEST(DpHead, AFullBatchIsOneTouchAndAllocatedBatchesAreSteps) {
   EXPECT_LT(terms("steps = \"allocated\"\n").noise_scale, terms("").noise_scale);
 }
 
+TEST(DpHead, RefusesSettingsThatItWouldNotLookAt) {
+  for (const char* setting : {"lr = 0.1\n", "optimizer = \"adam\"\n", "momentum = 0.9\n", "weight_decay = 0.1\n"}) {
+    const std::string key(setting, std::string_view(setting).find(' '));
+    try {
+      head_setup("", 5, 10, setting).plan_for(0);
+      ADD_FAILURE() << "accepted: " << setting;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("federation." + key + " is not used"));
+    }
+  }
+  EXPECT_NO_THROW(head_setup("", 5, 10, "lr = 0.05\noptimizer = \"sgd\"\n").plan_for(0));
+}
+
 class HeadServer : public ::testing::Test {
  protected:
   // The server's next broadcast if the clients' mean lies one step of 1 from its iterate.

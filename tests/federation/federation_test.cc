@@ -3,6 +3,7 @@
 #include "methods/parts/averaging.h"
 #include "methods/parts/local_trainer.h"
 #include "small_run.h"
+#include "transport/inprocess.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ bool same(const NamedTensors& a, const NamedTensors& b) {
 }
 
 std::string config(const std::string& method, const std::string& more = "") {
-  return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n" +
+  return "rounds = 2\n" + more + "\n[data]\nclients = 6\n[federation]\ncohort = 4\nbatch = 8\n" + step_of(method) +
          privacy_terms(method) + "[method]\nname = \"" + method + "\"\n" + needed_options(method);
 }
 
@@ -134,6 +135,7 @@ TEST_P(WholeCatalogue, AResumedRunEndsWhereAnUnbrokenOneDoes) {
       const auto states = store();
       EXPECT_THROW(run_rounds(setup, *states, ledger, first, 1), Killed);
     }
+    ledger.rehearse();  // another process draws the same noise again
     Recorded second;
     const auto states = store();
     run_rounds(setup, *states, ledger, second, 2, first.checkpoints[1]);
@@ -159,6 +161,7 @@ class ThroughBytes : public Transport {
       accept(std::move(reply));
     });
   }
+  Predictions test(const methods::Broadcast& broadcast) override { return inner_.test(broadcast); }
   void evaluate(const std::vector<int64_t>& clients, const methods::Broadcast& broadcast,
                 const std::function<void(ClientScore&&)>& accept) override {
     inner_.evaluate(clients, broadcast, accept);
@@ -179,7 +182,7 @@ TEST_P(WholeCatalogue, UploadsAsBytesGiveTheSameModel) {
   const CohortSchedule cohorts(setup.spec());
   transport::InProcess in_process(setup, cohorts, held_out, workers, *states, ledger);
   ThroughBytes through_bytes(setup, in_process);
-  Evaluator evaluator(setup, held_out, workers, through_bytes);
+  Evaluator evaluator(setup, held_out, through_bytes);
   Federation federation(
       setup.published(), [&](int64_t round) { return cohorts.cohort(round); }, through_bytes, &evaluator, ledger);
   while (federation.next_round()) {
@@ -337,6 +340,24 @@ TEST(Evaluation, KnowsLocalAndNeighbourClasses) {
   const Evaluation& evaluation = *result.rounds.back().evaluation;
   EXPECT_GT(evaluation.over(&ClientScore::local_accuracy).mean, 0.95);
   EXPECT_LT(evaluation.over(&ClientScore::neighbour_accuracy).mean, 0.05);
+  EXPECT_FALSE(std::isfinite(evaluation.over(&ClientScore::global_test_accuracy).mean)) << "nobody asked for it";
+}
+
+// One class each: right on a third of what everyone's models are tested on, however good at home.
+TEST(Evaluation, TestsEveryModelOnAllClientsClasses) {
+  const std::string one_class_each =
+      "rounds = 15\n[data]\nclients = 3\npartition = \"pathological\"\nclasses_per_client = 1\n[federation]\nbatch = "
+      "8\nlr = 0.2\nglobal_test = {}\n[method]\nname = \"{}\"\n";
+  const auto evaluated = [&](int records, const char* method) {
+    return *run(small_setup(fmt::format(fmt::runtime(one_class_each), records, method)), 2).rounds.back().evaluation;
+  };
+  const Evaluation alone = evaluated(100000, "local-only");
+  EXPECT_GT(alone.over(&ClientScore::accuracy).mean, 0.95);
+  EXPECT_NEAR(alone.over(&ClientScore::global_test_accuracy).mean, 1.0 / 3, 0.05);
+  const Evaluation global = evaluated(100000, "fedavg");
+  for (const ClientScore& score : global.clients) EXPECT_EQ(score.global_test_accuracy, global.global_accuracy);
+  const Evaluation same = evaluated(0, "local-only");
+  for (size_t i = 0; i < same.clients.size(); ++i) EXPECT_EQ(same.clients[i].accuracy, alone.clients[i].accuracy);
 }
 
 }  // namespace

@@ -200,10 +200,10 @@ TEST(PacDp, QuietClientsCanCountMore) {
   EXPECT_NEAR(weight[1.0] / weight[0.1], std::pow(noise[0.1] / noise[1.0], 2), 1e-2 * weight[1.0] / weight[0.1]);
 }
 
-TEST(AqcStyle, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
+TEST(Aqc, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
   const std::string generous = "epsilon = 500\nadjacency = \"zero-out\"\n";
   for (const double start : {1e-3, 100.0}) {
-    const auto setup = small_setup(config(fmt::format("\"aqc-style\"\nclip = {}", start), generous, "", 2));
+    const auto setup = small_setup(config(fmt::format("\"aqc\"\nclip = {}", start), generous, "", 2));
     privacy::Ledger ledger;
     run(setup, ledger);
     for (const privacy::Event& event : ledger.events()) {
@@ -213,6 +213,35 @@ TEST(AqcStyle, TheNextRoundsBoundIsTheMedianOfTheCohortsNorms) {
       EXPECT_LT(bound, 20.0);
     }
   }
+}
+
+TEST(Aqc, AsPrintedTheMedianHasNoNoiseAndNothingIsProven) {
+  const auto setup = small_setup(config("\"aqc\"\nvariant = \"paper\"", kReplace, "", 2));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  for (const privacy::Event& event : ledger.events()) {
+    EXPECT_NE(event.why_unproven, "");
+    const auto groups = nlohmann::json::parse(event.parameters)["groups"];
+    EXPECT_GT(groups[0]["stddev"].get<double>(), 0);
+    EXPECT_EQ(groups[1]["stddev"].get<double>(), 0);
+  }
+}
+
+TEST(CgmMedian, AsPrintedHasThePapersNoiseAndAndrewsUpdate) {
+  const auto noise = [](const std::string& method) {
+    const auto setup = small_setup(config(method + "\nvariant = \"paper\"\nclip = 1", kReplace, "", 1));
+    const methods::ClientFacts client = setup.facts_of(0);
+    return setup.method().plan(setup.public_context(), client).front().terms();
+  };
+  const privacy::Event fixed = noise("\"fixed\""), median = noise("\"cgm-median\"");
+  EXPECT_EQ(median.why_unproven, "");
+  EXPECT_NEAR(median.noise_scale / median.sensitivity, fixed.noise_scale / fixed.sensitivity, 1e-3);
+  EXPECT_EQ(median.claim, fixed.claim);
+}
+
+TEST(PacDp, WithoutAScheduleTheBoundStays) {
+  for (int64_t round = 1; round <= 25; ++round) EXPECT_EQ(methods::clip_schedule(round, 25, 1.0, 0.1), 1.0);
+  EXPECT_LT(methods::clip_schedule(25, 25, 0.6, 0.1), 0.2);
 }
 
 TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
@@ -236,9 +265,8 @@ TEST(BudgetShares, AreDrawnBySeedAndInProportion) {
 TEST(PacDp, BadSettingsGetOneLine) {
   expect_refused(config("\"pac-dp\"", kReplace), "method.curve has no default");
   expect_refused(config("\"pac-dp\"\ncurve = \"nowhere.json\"", kReplace), "nowhere.json");
-  expect_refused(config(kCurve + "\nplateau = 1.0", kReplace), "method.plateau");
+  expect_refused(config(kCurve + "\nplateau = 1.1", kReplace), "method.plateau");
   expect_refused(config(kCurve + "\nvariant = \"paper\"\nbatches = \"poisson\"", kReplace), "disjoint batches");
-  expect_refused(config("\"aqc-style\"\nvariant = \"paper\"", kReplace), "no paper variant");
   expect_refused(config(kCurve, kReplace + "budgets = [1, 2]\nbudget_shares = [1]\n"), "one share per budget");
 }
 

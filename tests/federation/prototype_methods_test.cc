@@ -222,13 +222,73 @@ TEST(PrototypeMethods, OneRecordMovesASoundUploadByItsSensitivityAtMost) {
 // As printed, prototypes come from an encoder that was trained on the record: it moves more than the noise was made
 // for.
 TEST(PrototypeMethods, OneRecordMovesAPrintedUploadByMoreThanWasClaimed) {
-  const Settings settings{.method = "variant = \"paper\"\nradius = 2", .adjacency = "replace-same-label", .rounds = 12};
+  const Settings settings{.method = "variant = \"paper\"\nradius = 2", .adjacency = "replace-same-label", .rounds = 20};
   const int64_t row = first_record_of_client_0(settings);
   std::vector<privacy::Group> one = {{"prototypes", 1, 12, 1.0}, {"records", 1, 1, 1.0}};
   const double change = moved(
       settings, [&](data::Records& records) { records.x[row] = records.x[row] * -5; }, one);
   const double claimed = 2 * 2.0 / 20;  // 2R/n_c, twenty records of a class
   EXPECT_GT(change, 2 * claimed);
+}
+
+// Algorithm 1: release, aggregate, fine-tune. What the first round releases no training has touched.
+TEST(PrototypeMethods, AsPrintedAClientReleasesBeforeItTrains) {
+  const auto uploads = [](const std::string& learning_rate) {
+    auto setup = changed(small_setup(toml({.method = "variant = \"paper\"", .rounds = 2})),
+                         [&](config::RunSpec& spec) { spec.federation.lr = std::stod(learning_rate); });
+    privacy::Ledger ledger;
+    return run(setup, ledger);
+  };
+  const Last slow = uploads("0.001"), fast = uploads("0.1");
+  EXPECT_EQ(slow.rounds[0].samples, 0) << "nothing was trained yet";
+  EXPECT_GT(slow.rounds[1].samples, 0);
+  for (size_t client = 0; client < 4; ++client) {
+    EXPECT_TRUE(slow.uploads[client][0].value.equal(fast.uploads[client][0].value)) << client;
+    EXPECT_FALSE(slow.uploads[4 + client][0].value.equal(fast.uploads[4 + client][0].value)) << client;
+  }
+}
+
+TEST(PrototypeMethods, AClosingRoundFineTunesAndReleasesNothing) {
+  for (const char* variant : {"sound", "paper"}) {
+    const std::string method = fmt::format("variant = \"{}\"\n", variant);
+    const auto open = small_setup(toml({.method = method, .adjacency = "replace-same-label", .rounds = 4}));
+    const auto closing = small_setup(
+        toml({.method = method + "closing_round = true\n", .adjacency = "replace-same-label", .rounds = 5}));
+    privacy::Ledger of_open, of_closing;
+    run(open, of_open);
+    const Last last = run(closing, of_closing);
+    EXPECT_EQ(of_closing.rows(), of_open.rows()) << variant;
+    EXPECT_EQ(of_closing.events().back().noise_scale, of_open.events().back().noise_scale) << variant;
+    EXPECT_EQ(last.rounds.back().uploads, 0) << variant;
+    EXPECT_GT(last.rounds.back().samples, 0) << variant;
+  }
+}
+
+// Equation 4 of the paper: clipping comes before clustering. In the first round features are a linear map of records, so
+// that a longer record of the same direction is the same once it is clipped.
+TEST(PrototypeMethods, AsPrintedClustersAreFoundAfterClipping) {
+  for (const char* framework : {"mpft", "fedplvm"}) {
+    const auto upload = [&](double length) {
+      auto setup = changed(
+          small_setup(toml({.framework = framework, .method = "variant = \"paper\"\nradius = 0.01", .rounds = 1})),
+          [](config::RunSpec& spec) {
+            spec.model = models::ModelOptions();
+            spec.model.name = "adapter";
+          });
+      data::Records records = setup.dataset().train;
+      const int64_t row = setup.partition().shard(0).train[0].item<int64_t>();
+      records.x = records.x.clone();
+      records.x[row] = records.x[row] * length;
+      setup = setup.with_records(std::move(records));
+      privacy::Ledger ledger;
+      return run(setup, ledger).uploads.front();
+    };
+    const NamedTensors usual = upload(1), longer = upload(1000);
+    for (size_t i = 0; i < usual.size(); ++i) {
+      ASSERT_EQ(usual[i].value.sizes(), longer[i].value.sizes()) << framework;
+      EXPECT_TRUE(at::allclose(usual[i].value, longer[i].value, 1e-4, 1e-6)) << framework << " " << usual[i].name;
+    }
+  }
 }
 
 TEST(PrototypeMethods, AsPrintedClaimsEpsilonAndProvesOtherwise) {
@@ -362,6 +422,12 @@ TEST(PrototypeMethods, WhatCannotBeKeptIsRefused) {
   expect_refused(toml({.method = "encoder = \"dp-sgd\"\ncentre = true"}), "centre");
   expect_refused(toml({.method = "encoder = \"public\""}), "public_data");
   expect_refused(toml({.method = "mechanism = \"none\"\ncentre = true"}), "centre");
+  expect_refused(toml({.method = "trained_projection = true"}), "trained_projection");
+  EXPECT_THROW(changed(small_setup(toml({.method = "closing_round = true"})),
+                       [](config::RunSpec& spec) { spec.federation.cohort = 2; })
+                   .plan_for(0),
+               UserError)
+      << "who takes part in the last round must be everybody";
   expect_refused("[method]\nname = \"fedproto\"\n", "[privacy]");
   EXPECT_THROW(small_setup(toml({.method = "rho = 0.6"})), UserError) << "group A may not be the larger one";
   EXPECT_THROW(small_setup(toml({.method = "mechanism = \"dpp\""})), UserError);

@@ -50,6 +50,7 @@ class PublicClaims : public ::testing::Test {
         "test.toml", {});
     spec.data = data;
     spec.data.clients = 2;
+    spec.data.classes = {"dark", "bright"};
     spec.data.features = features;
     spec.model.weights = weights;
     return spec;
@@ -200,6 +201,22 @@ TEST(Origin, NamesAndContentsTell) {
   EXPECT_FALSE(share({{.dataset = "/home/a.csv"}}, {{.dataset = "/home/b.csv"}}));
   const Origin origin{{.dataset = "pacs", .domain = "art", .content = "1"}};
   EXPECT_EQ(data::origin_from(data::to_json(origin)), origin);
+}
+
+TEST_F(PublicClaims, AxesOfTheClientsOwnRecordsAreNotPublic) {
+  const models::TempHome home;
+  const auto own = write_dataset(home / "own.safetensors", dark_and_bright(20, 0));
+  const auto other = write_dataset(home / "other.safetensors", dark_and_bright(20, 0, 3));
+  const auto copy = write_dataset(home / "copy.safetensors", dark_and_bright(20, 0));
+  const auto laid_on = [&](const std::string& public_data) {
+    config::RunSpec spec = spec_on(own, "", "hog");
+    spec.data.project_on = public_data;
+    return spec;
+  };
+  EXPECT_USER_ERROR(refuse_own_data_as_public(laid_on(own.path)), kOwn);
+  EXPECT_USER_ERROR(refuse_own_data_as_public(laid_on(copy.path)), kOwn);
+  EXPECT_NO_THROW(refuse_own_data_as_public(laid_on(other.path)));
+  EXPECT_NO_THROW(refuse_own_data_as_public(laid_on("random")));
 }
 
 }  // namespace

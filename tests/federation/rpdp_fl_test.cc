@@ -1,4 +1,6 @@
 // Records with budgets of their own, realised by how often they are sampled.
+#include "methods/dpsgd/sampling_curve.h"
+#include "privacy/accounting/renyi.h"
 #include "small_run.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +18,7 @@ std::string config(const std::string& options, const std::string& privacy = kTer
                    const std::string& federation = "") {
   return fmt::format(
       "rounds = 10\n[data]\nclients = 4\n[federation]\nbatch = 15\nlr = 0.2\n{}[privacy]\n{}[method]\n"
-      "name = \"rpdp-fl-style\"\n{}",
+      "name = \"rpdp-fl\"\n{}",
       federation, privacy, options);
 }
 
@@ -141,12 +143,37 @@ TEST(RpdpFl, LearnsAtAGenerousBudget) {
 }
 
 TEST(RpdpFl, RefusesWhatMeansNothing) {
-  expect_refused(config("variant = \"paper\"\n"), "no paper variant");
   expect_refused(config("record_shares = [1, 2]\n"), "record_shares");
   expect_refused(config("record_budgets = [1]\nrecord_shares = [1, 2]\n"), "one share per budget");
   expect_refused(config("record_budgets = [1, -2]\n"), "record_budgets");
   expect_refused(config("noise_multiplier = -1\n"), "noise_multiplier");
   expect_refused(config("batches = \"disjoint\"\n"), "batches");
+}
+
+// ε(q) = e^{aq+b} + c through simulated costs, and its inverse.
+TEST(SamplingCurve, FollowsTheCostsThatItIsFittedTo) {
+  constexpr double kMultiplier = 4;
+  constexpr int64_t kSteps = 200;
+  const methods::SamplingCurve curve = methods::fit_sampling_curve(kMultiplier, kSteps, kDelta);
+  for (const double rate : {0.1, 0.4, 0.8, 1.0}) {
+    const std::vector<privacy::Steps> steps = {{privacy::Step::gaussian(kMultiplier, rate), kSteps}};
+    const double cost =
+        privacy::RenyiCurve(steps).epsilon(kDelta, privacy::Orders::kIntegersTo64, privacy::Conversion::kTight).value;
+    EXPECT_NEAR(curve.epsilon(rate), cost, 0.25 * cost) << rate;
+    EXPECT_NEAR(curve.rate(curve.epsilon(rate)), rate, 1e-9);
+  }
+  EXPECT_EQ(curve.rate(1e9), 1.0);
+  EXPECT_GE(curve.rate(1e-9), 0.01);
+  EXPECT_LT(curve.rate(1e-9), 0.05);
+}
+
+TEST(RpdpFl, AsPrintedClaimsTheBudgetAndProvesWhatTheLedgerSays) {
+  auto setup = small_setup(config("variant = \"paper\"\n"));
+  privacy::Ledger ledger;
+  run(setup, ledger);
+  const privacy::Tally tally = ledger.tallies("server").at(0);
+  EXPECT_EQ(tally.claimed(setup.spec().privacy->delta), setup.spec().privacy->budget_of(0));
+  EXPECT_TRUE(std::isfinite(tally.proven(setup.spec().privacy->delta)));
 }
 
 }  // namespace

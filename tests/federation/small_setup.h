@@ -39,6 +39,11 @@ inline std::string needed_options(const std::string& method) {
   return join(methods::find_method(method).example_options, "\n") + "\n";
 }
 
+// The step of [federation], for methods that do not find it by themselves.
+inline std::string step_of(const std::string& method) {
+  return method == "dp-head" ? "" : "lr = 0.1\n";
+}
+
 inline Setup small_setup(const std::string& toml) {
   auto data = std::make_shared<models::TaskData>();
   auto& dataset = data->dataset;

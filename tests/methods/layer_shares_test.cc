@@ -118,6 +118,7 @@ TEST(LayerShares, TogetherTheNoiseIsAsLoudAsLayerByLayer) {
 TEST(LayerShares, NoiseIsLeastWhereItIsImportant) {
   // Importance 16 : 1 at equal sizes and bounds: ω ∝ √a.
   LayerRule linear = rule("equal");
+  linear.estimate = true;
   linear.kl_least = 1e-9;
   const std::vector<LayerFacts> layers = {{.coordinates = 100, .estimate = 0.16},
                                           {.coordinates = 100, .estimate = 0.01}};
@@ -135,6 +136,7 @@ TEST(LayerShares, NoiseIsLeastWhereItIsImportant) {
 
 TEST(LayerShares, EstimatesAreKeptWithinBounds) {
   LayerRule bounded = rule("equal");
+  bounded.estimate = true;
   bounded.kl_least = 1e-4;
   bounded.kl_bound = 1e-2;
   const auto weight = [&](double estimate) {

@@ -87,9 +87,25 @@ TEST(PromptLearner, TheSumIsExactWhateverTheFactors) {
   EXPECT_TRUE(bench.learner.prompts().equal(before));
 }
 
-TEST(PromptLearner, WithoutTheResidualTheLocalPromptHasRankK) {
+// As printed: p_G + u·v is what classifies, and p_L stays as it is.
+TEST(PromptLearner, WithoutTheResidualThePromptIsThatOfTheFactors) {
   PromptOptions options = options_for(LocalPrompt::kFactored);
   options.shape.residual = false;
+  PromptLearner learner = make_prompt_learner(options, {"a", "b"}, kWidth);
+  RandomStream stream(1, "rank"), twin(2, "start"), start(2, "start");
+  learner.set(learner.classes().photo_prompt(), learner.first_local(stream));
+  const at::Tensor local = learner.local()[0].value, outside = learner.prompts();
+  EXPECT_TRUE(outside.equal(learner.prompts())) << "the same whenever it is asked for";
+  learner.begin_step(start);
+  const Factors factors = factorise(local, at::empty({local.size(1), 2}).normal_(0.0, 1.0, twin.torch_generator()));
+  EXPECT_TRUE(at::allclose(learner.prompts()[0], learner.global() + at::matmul(factors.u, factors.v), 1e-5, 1e-6));
+  EXPECT_TRUE(learner.local()[0].value.equal(local));
+  EXPECT_FALSE(at::allclose(learner.prompts()[0], learner.global() + local, 1e-3, 1e-3));
+}
+
+TEST(PromptLearner, ALocalPromptThatIsCutHasRankK) {
+  PromptOptions options = options_for(LocalPrompt::kFactored);
+  options.shape.cut = true;
   PromptLearner learner = make_prompt_learner(options, {"a", "b"}, kWidth);
   RandomStream stream(1, "rank");
   learner.set(learner.classes().photo_prompt(), learner.first_local(stream));

@@ -42,7 +42,7 @@ Case cases[] = {
 };
 
 TEST(MakeModel, EveryModelHasTheShapesAndSizeItShould) {
-  EXPECT_EQ(std::size(cases), catalogue().size());
+  EXPECT_EQ(std::size(cases) + 1, catalogue().size()) << "all but torchscript, whose shapes are those of a file";
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     const auto model = make(named(c.name), c.task);

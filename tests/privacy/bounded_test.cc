@@ -37,6 +37,19 @@ TEST(ClipEach, ScalesEveryRecordAndSums) {
   EXPECT_EQ(bounded.groups()[0].coordinates, 2);
 }
 
+// Where a record may be blank, one that is not a number is: it must not be told from a record that is not there.
+TEST(SumCells, ARecordThatIsNotANumberIsABlank) {
+  const at::Tensor cells = at::tensor({0, 1, 1}, at::kLong);
+  const auto counts = [&](Adjacency adjacency) {
+    const at::Tensor x = at::tensor({1.0F, 2.0F, 3.0F, kNaN, 0.1F, 0.2F}).reshape({3, 2});
+    CellRule rule{.cells = 2, .adjacency = adjacency, .parts = {{.name = "x", .width = 2, .bound = 1}}};
+    return Access::values(sum_cells(records({{"x", x}, {"cell", cells}}), rule)).back().value;
+  };
+  EXPECT_TRUE(at::equal(counts(Adjacency::kZeroOut), at::tensor({1.0, 1.0}, at::kDouble)));
+  EXPECT_TRUE(at::equal(counts(Adjacency::kAddRemove), at::tensor({1.0, 1.0}, at::kDouble)));
+  EXPECT_TRUE(at::equal(counts(Adjacency::kReplace), at::tensor({1.0, 2.0}, at::kDouble))) << "a record like others";
+}
+
 TEST(ClipEach, ReplacingARecordCostsTwice) {
   const at::Tensor x = at::ones({3, 4});
   EXPECT_EQ(clip_each(records({{"x", x}}), {{"g", 1, 1.5}}, 3.0, Adjacency::kReplace).groups()[0].sensitivity, 1.0);

@@ -42,7 +42,8 @@ TEST(NoiseMultiplier, FallsWithTheBatchesOfRandomAllocation) {
   EXPECT_GT(multiplier(1), 1.3 * multiplier(2));
   EXPECT_GT(multiplier(1), 3 * multiplier(12));
   EXPECT_EQ(multiplier(12), multiplier(12));
-  EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kReplace, 12), UserError);
+  const double plain = noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kReplace);
+  EXPECT_LT(noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kReplace, 12), plain / 3);
   EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 0.5, Adjacency::kZeroOut, 12), UserError);
   EXPECT_THROW(noise_multiplier_for(1.0, kDelta, 10, 1.0, Adjacency::kZeroOut, 0), UserError);
 }
@@ -122,6 +123,15 @@ TEST(SamplingRate, ManyThreadsGetOneAnswer) {
   }
   for (auto& thread : threads) thread.join();
   for (const double value : found) EXPECT_EQ(value, found.front());
+}
+
+TEST(Calibration, ASecretCohortNeedsNoMoreNoiseThanAPublicOne) {
+  for (const Adjacency adjacency : {Adjacency::kZeroOut, Adjacency::kReplace}) {
+    const double in_public = noise_multiplier_for(2, 1e-5, 20, 1, adjacency);
+    EXPECT_EQ(cohort_noise_multiplier_for(2, 1e-5, 20, 1, adjacency), in_public);
+    EXPECT_LE(cohort_noise_multiplier_for(2, 1e-5, 20, 0.9, adjacency), in_public);
+    EXPECT_LT(cohort_noise_multiplier_for(2, 1e-5, 20, 0.02, adjacency), 0.5 * in_public);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "../support/synced_paths.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "privacy/accounting/gaussian.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -329,6 +330,34 @@ TEST(Claims, SurviveTheLedger) {
   ledger.spend(event);
   EXPECT_EQ(ledger.events().front(), event);
   ledger.verify_chain();
+}
+
+// (1 + e^ε) times what the noise is off by must fit into δ.
+TEST(Tally, FinitePrecisionIsPaidForAtEveryEpsilon) {
+  const auto with_noise = [](double noise) {
+    Event event = gaussian(1, 2, noise);
+    event.slack = 1e-32;
+    Tally tally;
+    tally.add(event);
+    return tally;
+  };
+  const Tally usual = with_noise(1.0);
+  EXPECT_EQ(usual.proven(1e-5), usual.proven_of_ideal_noise(1e-5));
+  // At δ the plain bound would leave out e^ε·τ = 300 times δ; few numbers move far enough to be told by the cut.
+  const Tally little = with_noise(0.11);
+  const double ideal = little.proven_of_ideal_noise(1e-5);
+  ASSERT_GT(ideal, 70);
+  EXPECT_GT(little.proven(1e-5), ideal);
+  EXPECT_LT(little.proven(1e-5), ideal * 1.001);
+  // Where one number moves by 12.5 of the 16 standard deviations that noise reaches, the cut may show with 4e-3.
+  EXPECT_TRUE(std::isinf(with_noise(0.08).proven(1e-5)));
+  EXPECT_TRUE(std::isfinite(with_noise(0.08).proven(1e-2)));
+  const Tally hardly_any = with_noise(0.02);
+  EXPECT_TRUE(std::isfinite(hardly_any.proven_of_ideal_noise(1e-5)));
+  const Guarantee nothing = hardly_any.guarantee(1e-5);
+  EXPECT_TRUE(std::isinf(nothing.proven));
+  ASSERT_EQ(nothing.why_unproven.size(), 1U);
+  EXPECT_NE(nothing.why_unproven[0].find("finite precision"), std::string::npos);
 }
 
 TEST(Tally, EqualMultipliersUnderDifferentBoundsAreOneKind) {

@@ -20,9 +20,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 json finished(double accuracy, json epsilon) {
-  return {{"summary",
-           {{"accuracy", {{"mean", accuracy}}},
-            {"privacy", {{"claimed_epsilon", epsilon}, {"proven_epsilon", std::move(epsilon)}}}}}};
+  return {
+      {"summary",
+       {{"accuracy", {{"mean", accuracy}}},
+        {"privacy", {{"claimed_epsilon", epsilon}, {"proven_epsilon", std::move(epsilon)}, {"basis", "simulated"}}}}}};
 }
 
 config::RunSpec private_spec(const std::string& method, double epsilon, uint64_t seed) {

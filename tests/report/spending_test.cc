@@ -163,7 +163,7 @@ TEST(BudgetBoard, SaysWhyThereIsNoCount) {
   const std::vector<Event> clear = {in_the_clear(1, 0)};
   EXPECT_EQ(budget_board(spec_with(1, {2.0}), clear, clear, cache)[0]["rounds"], nullptr);
   EXPECT_THAT(budget_board(spec_with(1, {2.0}), clear, clear, cache)[0]["why"].get<std::string>(),
-              ::testing::HasSubstr("in the clear"));
+              ::testing::HasSubstr("without noise"));
   config::RunSpec none = spec_with(1, {2.0});
   none.privacy.reset();
   EXPECT_EQ(budget_board(none, clear, clear, cache)[0]["budget"], nullptr);

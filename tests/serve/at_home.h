@@ -9,6 +9,9 @@
 #include "serve/server.h"
 #include "settings/toml.h"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -19,19 +22,29 @@ namespace sotto::serve {
 
 using test::TempFolder;
 
+inline constexpr int64_t kClients = 3;
+
 inline settings::Section table(const std::string& toml, const std::string& name) {
   settings::ParsedToml parsed = settings::parse_toml(toml, "test.toml");
   return {std::move(parsed.value), name, parsed.source};
 }
 
+inline std::string config(const std::string& method, int rounds = 2) {
+  return fmt::format(
+      "rounds = {}\nseed = 7\n[data]\nclients = {}\n[federation]\nbatch = 16\n{}[method]\nname = \"{}\"\n{}{}", rounds,
+      kClients, federation::step_of(method), method, federation::needed_options(method),
+      federation::privacy_terms(method));
+}
+
 // What is declared of the small federation with so many clients.
-inline federation::FederationPlan plan_of(const federation::Setup& setup, const std::string& serve = "") {
+inline federation::FederationPlan plan_of(const federation::Setup& setup, const std::string& serve = "",
+                                          const std::string& declared = "") {
   const int64_t records = setup.dataset().train.size() / setup.spec().data.clients;
-  return {
-      setup.spec(),
-      table(fmt::format("kind = \"features\"\nshape = [6]\nclasses = [\"a\", \"b\", \"c\"]\nrecords = {}\n", records),
-            "declared"),
-      table(serve, "serve")};
+  return {setup.spec(),
+          table(fmt::format("kind = \"features\"\nshape = [6]\nclasses = [\"a\", \"b\", \"c\"]\nrecords = {}\n{}",
+                            records, declared),
+                "declared"),
+          table(serve, "serve")};
 }
 
 inline std::shared_ptr<const models::TaskData> records_of(const federation::Setup& setup, int64_t client) {
@@ -68,8 +81,12 @@ inline member::Policy policy_for(const config::RunSpec& spec) {
 // One client's side, begun anew as often as one likes.
 class HomeOf {
  public:
-  HomeOf(fs::path folder, const federation::Setup& setup, const federation::FederationPlan& plan, int64_t client)
-      : folder_(std::move(folder)), plan_(plan), client_(client), policy_(policy_for(setup.spec())) {
+  HomeOf(const fs::path& folder, const federation::Setup& setup, const federation::FederationPlan& plan, int64_t client)
+      : HomeOf(folder, setup, plan, client, policy_for(setup.spec())) {}
+
+  HomeOf(fs::path folder, const federation::Setup& setup, const federation::FederationPlan& plan, int64_t client,
+         member::Policy policy)
+      : folder_(std::move(folder)), plan_(plan), client_(client), policy_(std::move(policy)) {
     if (!fs::exists(folder_)) {
       make_folder(folder_);
       const auto& budget = policy_.budget;
@@ -125,6 +142,27 @@ inline Answer hand_in(Hub& hub, int64_t client, const member::SealedUpload& uplo
                         std::string_view(bytes).substr(static_cast<size_t>(answer.offset), piece));
   }
   return answer;
+}
+
+// Whatever the server asks for, until everything is over.
+inline void follow(Hub& hub, std::vector<std::unique_ptr<HomeOf>>& homes) {
+  std::vector<bool> over(homes.size());
+  while (std::find(over.begin(), over.end(), false) != over.end()) {
+    for (size_t i = 0; i < homes.size(); ++i) {
+      const auto client = static_cast<int64_t>(i);
+      const Work work = hub.work_for(client);
+      homes[i]->member().settle(work.durable_round);
+      if (work.kind == Work::Kind::kOver) over[i] = true;
+      if (work.kind != Work::Kind::kRound) continue;
+      const member::Outcome outcome = homes[i]->member().work(read_broadcast(hub, work));
+      if (outcome.upload) {
+        const Answer answer = hand_in(hub, client, *outcome.upload, 1000);
+        ASSERT_EQ(answer.verdict, Verdict::kStored) << answer.reason;
+      } else {
+        hub.skip(client, work.round);
+      }
+    }
+  }
 }
 
 }  // namespace sotto::serve

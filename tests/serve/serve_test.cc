@@ -1,3 +1,4 @@
+#include "../support/expect_user_error.h"
 #include "at_home.h"
 #include "base/interrupt.h"
 #include "federation/state_store.h"
@@ -15,14 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kClients = 3;
-
-std::string config(const std::string& method, int rounds = 2) {
-  return fmt::format(
-      "rounds = {}\nseed = 7\n[data]\nclients = {}\n[federation]\nbatch = 16\nlr = 0.1\n[method]\nname = \"{}\"\n{}{}",
-      rounds, kClients, method, federation::needed_options(method), federation::privacy_terms(method));
-}
-
 struct Trace {
   methods::Broadcast broadcast;
   std::vector<privacy::Event> rows;
@@ -35,27 +28,6 @@ Trace simulate(const federation::Setup& setup) {
   while (simulation.next_round()) {
   }
   return {simulation.broadcast(), ledger.events()};
-}
-
-// Whatever the server asks for, until everything is over.
-void follow(Hub& hub, std::vector<std::unique_ptr<HomeOf>>& homes) {
-  std::vector<bool> over(homes.size());
-  while (std::find(over.begin(), over.end(), false) != over.end()) {
-    for (size_t i = 0; i < homes.size(); ++i) {
-      const auto client = static_cast<int64_t>(i);
-      const Work work = hub.work_for(client);
-      homes[i]->member().settle(work.durable_round);
-      if (work.kind == Work::Kind::kOver) over[i] = true;
-      if (work.kind != Work::Kind::kRound) continue;
-      const member::Outcome outcome = homes[i]->member().work(read_broadcast(hub, work));
-      if (outcome.upload) {
-        const Answer answer = hand_in(hub, client, *outcome.upload, 1000);
-        ASSERT_EQ(answer.verdict, Verdict::kStored) << answer.reason;
-      } else {
-        hub.skip(client, work.round);
-      }
-    }
-  }
 }
 
 Trace run_at_homes(const federation::Setup& setup, const federation::FederationPlan& plan, const fs::path& folder) {
@@ -336,9 +308,12 @@ TEST_F(HubTest, NamesAndCertificatesGoTogether) {
   EXPECT_THROW(hub->join("c", "2"), Refused);
   EXPECT_EQ(hub->join("c", "3").client, 2);
   EXPECT_THROW(hub->join("d", "4"), Refused) << "all places are taken";
-  hub->revoke("b");
+  hub->revoke("2");
   EXPECT_FALSE(hub->member("2"));
   EXPECT_THROW(hub->join("b", "2"), Refused);
+  EXPECT_EQ(hub->join("b", "5").client, 1) << "a new certificate takes the place of one that was revoked";
+  EXPECT_EQ(hub->member("5"), 1);
+  EXPECT_FALSE(hub->member("2"));
   EXPECT_EQ(hub->member("3"), 2);
 }
 
@@ -488,6 +463,18 @@ TEST_F(HubTest, WorkIsAnnounced) {
   EXPECT_EQ(calls, 2) << "at once";
   hub->stop_waiting();
   EXPECT_EQ(calls, 102);
+}
+
+TEST(ServerFolder, OfAFinishedPlanIsNotExtended) {
+  const federation::Setup setup = federation::small_setup(config("fedavg"));
+  const federation::FederationPlan plan = plan_of(setup);
+  const TempFolder folder;
+  run_at_homes(setup, plan, folder.path());
+  const fs::path server = folder / "server";
+  const std::string before = read_file(server / "config.toml");
+  const federation::Setup longer = federation::small_setup(config("fedavg", 3));
+  EXPECT_USER_ERROR(Server(server, plan_of(longer), [] { return true; }), "belongs to another plan");
+  EXPECT_EQ(read_file(server / "config.toml"), before);
 }
 
 TEST_F(HubTest, AFolderBelongsToOnePlan) {

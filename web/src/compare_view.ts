@@ -1,5 +1,5 @@
 // Several runs side by side. Runs that differ only in their seed are one group, and the seed is the unit of every test.
-import { bandSeries, kMeasureNames, logAxis, roundAxis } from './run_view';
+import { bandSeries, kExactly, kMeasureNames, logAxis, roundAxis } from './run_parts';
 import { chart, errorBars } from './charts';
 import { chooser, epsilon, epsilonUnder, escaped, h, percent, section, significant, table, weakest } from './dom';
 import { Comparison, Group, Maybe, PageDocument } from './document';
@@ -15,6 +15,7 @@ export const kMetricNames: Record<string, string> = {
   balanced_accuracy_global: 'Balanced accuracy of the global model',
   'auroc/mean': 'AUROC, mean over clients',
   auroc_global: 'AUROC of the global model',
+  'global_test_accuracy/mean': "Accuracy on all clients' classes",
 };
 
 const kDashes = ['solid', 'dashed', 'dotted'];
@@ -203,7 +204,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
         }),
         ...without.map((w, i) => {
           const { colour } = style(c, lines.length + i);
-          return { name: w.label, type: 'line', data: [], itemStyle: { color: colour }, markLine: { silent: true, symbol: 'none', label: { show: false }, lineStyle: { color: colour, type: 'dashed', width: 1.5 }, data: [{ yAxis: w.y }] } };
+          return { name: w.label, type: 'line', data: [], itemStyle: { color: colour }, markLine: { silent: true, symbol: 'none', precision: kExactly, label: { show: false }, lineStyle: { color: colour, type: 'dashed', width: 1.5 }, data: [{ yAxis: w.y }] } };
         }),
         // Without values of its own a line above draws no axis: this one, unseen, holds the range open.
         { name: 'range', type: 'line', silent: true, symbol: 'none', lineStyle: { opacity: 0 }, tooltip: { show: false }, data: without.map((w) => [logAxis(xs).min, w.y]) },

@@ -2,6 +2,7 @@
 import { chart, mount } from './charts';
 import { chooser, epsilon, epsilonUnder, escaped, h, percent, section, significant, table, weakest } from './dom';
 import { Basis, PageDocument } from './document';
+import { Federation } from './federation_view';
 
 export interface Entry {
   id: string;
@@ -42,7 +43,8 @@ async function ask(path: string, parameters: [string, string][] = []): Promise<a
   return response.json();
 }
 
-export const askRuns = (): Promise<{ root: string; runs: Entry[] }> => ask('/api/runs');
+export const askRuns = (): Promise<{ root: string; runs: Entry[]; federations: Federation[] }> => ask('/api/runs');
+export const askFederation = (id: string): Promise<Federation> => ask('/api/federation', [['id', id]]);
 export const askDocument = (runs: string[], have: string): Promise<any> =>
   ask('/api/document', [...runs.map((run): [string, string] => ['run', run]), ['have', have]]);
 

@@ -3,7 +3,8 @@ import { chartKeys, drawnChart, mount } from './charts';
 import { compareSections } from './compare_view';
 import { PageDocument } from './document';
 import { chooser, h } from './dom';
-import { askDocument, askRuns, boardSection, Entry, listSection, openRuns } from './live_view';
+import { describeFederation, Federation, federationList, federationSections, isLive, openFederation, stateOf, titleOf } from './federation_view';
+import { askDocument, askFederation, askRuns, boardSection, Entry, listSection, openRuns } from './live_view';
 import { describeRun, runSections, tiles } from './run_view';
 import { startTheme, themeButton } from './theme';
 
@@ -76,6 +77,18 @@ function showDocument(doc: PageDocument, extra: (doc: PageDocument) => HTMLEleme
   end.replaceChildren(`Made by Sotto ${doc.version}. ε is rounded up; ∞ means that nothing can be proven.`);
 }
 
+function showFederation(federation: Federation, back: HTMLElement | null) {
+  const state = stateOf(federation);
+  show(`Sotto: ${titleOf(federation)}`, [...(back ? [back] : []), h('h1', {}, titleOf(federation), ' ', h('span', { class: `state ${state}` }, state)), h('p', {}, describeFederation(federation))],
+    () => federationSections(federation));
+}
+
+// What `sotto ui` shows first: the one federation that its folder is, or a list.
+function showAll(root: string, entries: Entry[], federations: Federation[], redo: () => void) {
+  if (federations.length === 1 && federations[0].id === '.') return showFederation(federations[0], null);
+  show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, root)], () => [...(federations.length ? [federationList(federations)] : []), listSection(entries, redo)]);
+}
+
 // The live page asks again: often while something is running, seldom otherwise.
 const kOften = 1000;
 const kSeldom = 5000;
@@ -89,17 +102,25 @@ async function live() {
   const back = h('a', { href: '#', class: 'back', id: 'back' }, '← All runs');
   const step = async () => {
     const open = openRuns();
+    const federation = openFederation();
     try {
-      if (open.length === 0) {
+      if (federation !== null) {
+        const answer = await askFederation(federation);
+        if (mine !== asked) return;
+        if (JSON.stringify(answer) !== stamp) showFederation(answer, back);
+        stamp = JSON.stringify(answer);
+        wait = isLive(answer) ? kOften : kSeldom;
+      } else if (open.length === 0) {
         const answer = await askRuns();
         if (mine !== asked) return;
         entries = answer.runs;
         const redo = () => {
-          if (mine === asked) show('Sotto: runs', [h('h1', {}, 'Runs'), h('p', {}, answer.root)], () => [listSection(entries, redo)]);
+          if (mine === asked) showAll(answer.root, entries, answer.federations, redo);
         };
-        if (JSON.stringify(entries) !== stamp) redo();
-        stamp = JSON.stringify(entries);
-        wait = entries.some((e) => e.state === 'running') ? kOften : kSeldom;
+        const now = JSON.stringify([entries, answer.federations]);
+        if (now !== stamp) redo();
+        stamp = now;
+        wait = entries.some((e) => e.state === 'running') || answer.federations.some(isLive) ? kOften : kSeldom;
       } else {
         if (entries.length === 0) entries = (await askRuns()).runs;
         const answer = await askDocument(open, stamp);

@@ -1,7 +1,9 @@
 #include "attacks/parts/shadows.h"
 
+#include "artifacts/shared_work.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/launch.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "base/random.h"
@@ -13,15 +15,20 @@
 
 #include <ATen/ATen.h>
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 namespace sotto::attacks {
 namespace {
+
+constexpr const char* kLogits = "logits";
 
 // A federation of one client that holds `rows` of the records: the logits of its model for all of them.
 at::Tensor train_shadow(const federation::Setup& setup, const data::Records& records, const at::Tensor& rows,
@@ -58,7 +65,7 @@ std::optional<Shadows> cached(const ShadowOptions& options, const std::string& k
   const io::SafeTensors file = io::read_safetensors(options.cache);
   const auto found = file.metadata.find("key");
   if (found == file.metadata.end() || found->second != key) return std::nullopt;
-  return Shadows{find_tensor(file.tensors, "logits").clone(), find_tensor(file.tensors, "held").clone()};
+  return Shadows{find_tensor(file.tensors, kLogits).clone(), find_tensor(file.tensors, "held").clone()};
 }
 
 }  // namespace
@@ -69,27 +76,46 @@ Shadows train_shadows(const federation::Setup& setup, const data::Records& recor
   const int64_t count = records.size();
   Shadows shadows;
   shadows.held = at::zeros({options.shadows, count}, at::kBool);
-  std::vector<at::Tensor> logits(static_cast<size_t>(options.shadows));
   for (int64_t s = 0; s < options.shadows; ++s) {
     RandomStream stream(options.seed, "shadow-records", 0, static_cast<uint64_t>(s));
     shadows.held[s].index_fill_(0, at::tensor(stream.sample_without_replacement(count, count / 2), at::kLong), true);
   }
   Progress progress("shadow models", options.shadows);
-  parallel_in_order(
-      options.shadows, options.threads,
-      [&](int64_t s, int) {
-        const at::Tensor rows = shadows.held[s].nonzero().squeeze(1).contiguous();
-        logits[static_cast<size_t>(s)] =
-            train_shadow(setup, records, rows, options.seed * 1000003 + static_cast<uint64_t>(s)).to(at::kFloat);
-      },
-      [&](int64_t) { progress.advance(); });
+  const auto train = [&](int64_t shadow) {
+    const at::Tensor rows = shadows.held[shadow].nonzero().squeeze(1).contiguous();
+    return train_shadow(setup, records, rows, options.seed * 1000003 + static_cast<uint64_t>(shadow)).to(at::kFloat);
+  };
+  std::vector<at::Tensor> logits(static_cast<size_t>(options.shadows));
+  if (options.cache.empty()) {
+    parallel_in_order(
+        options.shadows, options.threads, [&](int64_t s, int) { logits[static_cast<size_t>(s)] = train(s); },
+        [&](int64_t) { progress.advance(); });
+  } else {
+    const fs::path parts = fs::path(options.cache).concat(".parts") / key.substr(0, 16);
+    const auto results =
+        artifacts::share({.folder = parts,
+                          .items = options.shadows,
+                          .threads = options.threads,
+                          .make =
+                              [&](int64_t s) {
+                                return io::safetensors_bytes({.tensors = {{kLogits, train(s)}}, .metadata = {}});
+                              },
+                          .done = [&](int64_t) { progress.advance(); },
+                          .over = [&] { return cached(options, key).has_value(); }});
+    if (results.empty()) return *cached(options, key);
+    for (size_t s = 0; s < logits.size(); ++s) {
+      logits[s] = find_tensor(io::parse_safetensors(results[s], "a shadow model").tensors, kLogits).clone();
+    }
+  }
   shadows.logits = at::stack(logits);
-  if (!options.cache.empty()) {
+  if (!options.cache.empty() && launch().rank == 0) {
     io::SafeTensors file;
-    file.tensors.push_back({"logits", shadows.logits});
+    file.tensors.push_back({kLogits, shadows.logits});
     file.tensors.push_back({"held", shadows.held});
     file.metadata["key"] = key;
     io::write_safetensors(options.cache, file);
+    std::error_code ignored;
+    fs::remove_all(fs::path(options.cache).concat(".parts"), ignored);
   }
   return shadows;
 }

@@ -1,5 +1,6 @@
 // Shadow models: federations of one client that train as the target does, same method and noise, on random halves of
-// records of known membership. They are trained in parallel and kept beside the run.
+// records of known membership. They are trained in parallel, by several processes if there are such, and kept beside the
+// run.
 #pragma once
 
 #include "attacks/target.h"

@@ -64,8 +64,9 @@ int64_t only_domain(const Labels& labels, const std::vector<int64_t>& rows) {
 
 }  // namespace
 
-std::unique_ptr<Partition> make_dealt(const Labels& train, const Labels& test, std::vector<std::vector<int64_t>> dealt,
-                                      const ClientSplit& split, uint64_t seed) {
+std::unique_ptr<Partition> make_dealt(const Labels& train, const Labels& test, const Labels& strata,
+                                      std::vector<std::vector<int64_t>> dealt, const ClientSplit& split,
+                                      uint64_t seed) {
   std::vector<int64_t> domains;
   for (const auto& rows : dealt) domains.push_back(only_domain(train, rows));
   const bool has_test = test.size() > 0;
@@ -74,7 +75,7 @@ std::unique_ptr<Partition> make_dealt(const Labels& train, const Labels& test, s
   for (size_t client = 0; client < dealt.size(); ++client) {
     auto& rows = dealt[client];
     RandomStream stream(seed, "partition-split", 0, client);
-    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) { return train.cell(a) < train.cell(b); });
+    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) { return strata.cell(a) < strata.cell(b); });
     const int64_t train_size = split.train_size(static_cast<int64_t>(rows.size()));
     if (!has_test) test_rows[client] = take_spread(rows, split.test_size(static_cast<int64_t>(rows.size())), stream);
     rows = take_spread(rows, train_size, stream);

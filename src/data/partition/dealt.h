@@ -12,8 +12,8 @@
 namespace sotto::data::partitioning {
 
 // Makes shards of the training rows dealt to each client: holds out test rows or deals those of the test split, keeps
-// split.train_fraction of the training rows.
-std::unique_ptr<Partition> make_dealt(const Labels& train, const Labels& test, std::vector<std::vector<int64_t>> dealt,
-                                      const ClientSplit& split, uint64_t seed);
+// split.train_fraction of the training rows. Both are spread over the cells of `strata`, the same rows in other labels.
+std::unique_ptr<Partition> make_dealt(const Labels& train, const Labels& test, const Labels& strata,
+                                      std::vector<std::vector<int64_t>> dealt, const ClientSplit& split, uint64_t seed);
 
 }  // namespace sotto::data::partitioning

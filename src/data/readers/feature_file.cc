@@ -13,6 +13,8 @@ namespace {
 
 using Path = std::filesystem::path;
 
+constexpr int64_t kMostNames = 1'000'000;
+
 bool is_whole(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt;
 }
@@ -46,11 +48,16 @@ Records read_records(const NamedTensors& tensors, const std::string& prefix, con
   return records;
 }
 
-std::vector<std::string> read_names(const io::SafeTensors& content, const std::string& key, const at::Tensor& numbers,
-                                    const Path& path) {
-  const auto found = content.metadata.find(key);
-  if (found == content.metadata.end()) {
-    return numbered_names(numbers.numel() == 0 ? 1 : numbers.max().item<int64_t>() + 1);
+std::vector<std::string> read_names(const std::map<std::string, std::string>& metadata, const std::string& key,
+                                    const at::Tensor& numbers, const Path& path) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) {
+    const int64_t largest = numbers.numel() == 0 ? 0 : numbers.max().item<int64_t>();
+    if (largest >= kMostNames) {
+      fail_user("{}: {} is the number of a class or domain; they count from 0, and without {} there may be {} of them",
+                path.string(), largest, key, kMostNames);
+    }
+    return numbered_names(largest + 1);
   }
   try {
     return nlohmann::json::parse(found->second).get<std::vector<std::string>>();
@@ -75,17 +82,22 @@ void add_records(io::SafeTensors& content, const std::string& prefix, const Reco
 
 Dataset read_feature_file(const Path& path, const std::string& name) {
   const io::SafeTensors content = io::read_safetensors(path);
+  return dataset_of(content.tensors, content.metadata, path, name);
+}
+
+Dataset dataset_of(const NamedTensors& tensors, const std::map<std::string, std::string>& metadata, const Path& path,
+                   const std::string& name) {
   Dataset dataset;
   dataset.name = name;
-  dataset.train = read_records(content.tensors, "", path);
-  dataset.test = read_records(content.tensors, "test_", path);
+  dataset.train = read_records(tensors, "", path);
+  dataset.test = read_records(tensors, "test_", path);
   if (dataset.train.size() == 0) fail_user("{} holds no records (tensors x and y)", path.string());
   dataset.kind = kind_of(dataset.train.x, path);
   if (dataset.test.size() > 0 && kind_of(dataset.test.x, path) != dataset.kind) {
     fail_user("{}: x and test_x are of different kinds", path.string());
   }
-  dataset.class_names = read_names(content, "class_names", dataset.train.y, path);
-  dataset.domain_names = read_names(content, "domain_names", dataset.train.domain, path);
+  dataset.class_names = read_names(metadata, "class_names", dataset.train.y, path);
+  dataset.domain_names = read_names(metadata, "domain_names", dataset.train.domain, path);
   validate(dataset);
   return dataset;
 }

@@ -14,10 +14,18 @@
 // publishes the average of its iterates beside the last one. Both are post-processing.
 #pragma once
 
+#include "methods/dpsgd/noisy_training.h"
 #include "methods/method.h"
 
 namespace sotto::methods {
 
 MethodEntry dp_head();
+
+// All of its keys, for methods that train a model of their own beside it.
+NoisyTraining read_head_options(settings::Section& section);
+
+// What its clients do, under a server that averages; `kept` is the part of its distance from the mean that a client's
+// model keeps from round to round, and that noise is kept in: 0 where all clients go on from the mean.
+NoisyTraining read_head_steps(settings::Section& section, double kept);
 
 }  // namespace sotto::methods

@@ -105,7 +105,8 @@ LayerRule read_layer_rule(settings::Section& section) {
   rule.bounds = section.choice("bounds", rule.bounds);
   rule.least_norm = section.number("least_norm", rule.least_norm, settings::kNonNegative);
   rule.least_signal = section.number("least_signal", rule.least_signal, settings::kNonNegative);
-  rule.estimate = section.boolean("estimate", rule.estimate);
+  // What is printed has it; sound, it is more than a twentieth of a round and changes nothing that could be measured.
+  rule.estimate = section.boolean("estimate", section.resolved().value("variant", "sound") == "paper");
   rule.kl_least = section.number("kl_least", rule.kl_least, settings::kPositive);
   rule.kl_bound = section.number("kl_bound", rule.kl_bound, settings::kPositive);
   rule.kl_exponent = section.number("kl_exponent", rule.kl_exponent, settings::kNonNegative);

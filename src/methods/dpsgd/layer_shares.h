@@ -28,7 +28,7 @@ struct LayerRule {
   LayerBounds bounds = LayerBounds::kSize;
   double least_norm = 0;     // R: layers whose weights have a smaller norm in the global model are not trained
   double least_signal = 0;   // nor the loudest ones, until the bound is this part of a round's mean noise or more
-  bool estimate = true;      // noise follows the estimates P_j; otherwise it is of least energy
+  bool estimate = false;     // noise follows the estimates P_j; otherwise it is of least energy
   double kl_least = 1e-6;    // P_j is kept at or above this,
   double kl_bound = 1.0;     // and at or below this (B)
   double kl_exponent = 1.0;  // a layer's importance is P_j to this power; at 4 its noise is ∝ 1/P_j

@@ -10,9 +10,11 @@ namespace sotto::methods {
 
 MethodEntry ldp_fedavg();
 
-// The same under the names that PAC-DP is compared with: a fixed bound, and two bounds that follow a private median.
+// The same under the names that PAC-DP is compared with: a fixed bound, and two that follow a median of norms. As
+// printed, all of them have PAC-DP's accounting; `cgm-median` moves its bound by Andrew's update from a noisy share, and
+// `aqc` takes Geyer's median of the last cohort's norms as it is, without noise.
 MethodEntry fixed_threshold();
-MethodEntry cgm_median_style();
-MethodEntry aqc_style();
+MethodEntry cgm_median();
+MethodEntry aqc();
 
 }  // namespace sotto::methods

@@ -20,6 +20,9 @@ namespace sotto::methods {
 namespace {
 
 constexpr const char* kModel = "model";
+// What a round measures besides.
+constexpr const char* kSequential = "sequential_budget";
+constexpr const char* kAtFloor = "layers_at_kl_least";
 
 void require_plain_descent(const RunSettings& spec) {
   const FederationOptions& federation = spec.federation;
@@ -38,11 +41,25 @@ class Planner {
     require_plain_descent(spec_);
   }
 
-  // Standard deviation at P_j = B, or whatever was reported.
-  double stddev(double epsilon, int64_t coordinates) const {
+  // Standard deviation at P_j = B, or whatever was reported. `participation` from 1; 0 stands for the first noise.
+  double stddev(const ClientFacts& client, int64_t coordinates, int64_t participation) const {
     if (options_.reported_norm > 0) return options_.reported_norm / std::sqrt(static_cast<double>(coordinates));
-    return options_.constant(epsilon, privacy_.delta) *
-           printed_sensitivity(spec_.federation.lr, spec_.federation.local_epochs, options_.batch_clip) / epsilon;
+    const double all = static_cast<double>(std::max<int64_t>(client.participations, 1));
+    const double passed = participation > 0 ? (static_cast<double>(participation) - 0.5) / all : 0;
+    return options_.constant(client.epsilon, privacy_.delta) * sensitivity() / client.epsilon *
+           std::pow(options_.decay, passed);
+  }
+
+  double sensitivity() const {
+    return printed_sensitivity(spec_.federation.lr, spec_.federation.local_epochs, options_.batch_clip);
+  }
+
+  // What the paper adds up for an upload with noise of this norm.
+  double budget(double noise_norm, int64_t coordinates, int64_t records) const {
+    const double share =
+        static_cast<double>(spec_.federation.batch) / static_cast<double>(std::max<int64_t>(records, 1));
+    return sequential_budget(noise_norm / std::sqrt(static_cast<double>(coordinates)), sensitivity(), privacy_.delta,
+                             std::min(1.0, share));
   }
 
   // Every step moves the model by at most ηG_c.
@@ -111,11 +128,13 @@ class Client : public TrainerClient {
     // As printed, how much noise there is follows from the trained weights: the price is known only now.
     const double bound = planner_.update_bound(context.own.records);
     const privacy::GroupwiseGaussian mechanism =
-        privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context.own.epsilon));
+        privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context));
     const auto clipped_update = [&] {
       return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound), planner_.privacy().neighbours());
     };
     result.report.noise_norm = mechanism.noise_norm();
+    result.report.measures[kSequential] = planner_.budget(mechanism.noise_norm(), anchor.numel(), context.own.records);
+    if (planner_.options().estimate) result.report.measures[kAtFloor] = static_cast<double>(floored_);
     result.upload = planner_.channel(mechanism, context.own).release(context.release, clipped_update);
     keep_personal(state);
     return result;
@@ -134,9 +153,10 @@ class Client : public TrainerClient {
     if (norm > planner_.options().batch_clip) flat.gradient().mul_(planner_.options().batch_clip / norm);
   }
 
-  std::vector<double> stddevs(const at::Tensor& anchor, double epsilon) const {
+  std::vector<double> stddevs(const at::Tensor& anchor, const StepContext& context) {
     const NoisyModel& options = planner_.options();
-    const double base = planner_.stddev(epsilon, anchor.numel());
+    const double base = planner_.stddev(context.own, anchor.numel(), context.participation);
+    floored_ = 0;
     if (planner_.uniform()) return {base};
     std::vector<double> all;
     int64_t offset = 0;
@@ -148,9 +168,9 @@ class Client : public TrainerClient {
         all.push_back(0);
         continue;
       }
-      const double estimate = options.estimate
-                                  ? std::clamp(softmax_kl(pair.local, pair.global), options.kl_least, options.kl_bound)
-                                  : options.kl_bound;
+      const double divergence = options.estimate ? softmax_kl(pair.local, pair.global) : options.kl_bound;
+      const double estimate = std::clamp(divergence, options.kl_least, options.kl_bound);
+      if (divergence < options.kl_least) ++floored_;
       all.push_back(base * options.kl_bound / estimate);
     }
     return all;
@@ -194,6 +214,7 @@ class Client : public TrainerClient {
 
   Planner planner_;
   std::vector<models::LayerParameters> layers_;  // the shared ones
+  int64_t floored_ = 0;                          // layers whose P_j was below kl_least in the step that was made last
 };
 
 ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const NoisyModel& options) {
@@ -204,12 +225,13 @@ ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const 
   const double bound = planner.update_bound(client.records);
   // The noise at P_j = B: what more there will be is not known before.
   const auto mechanism = privacy::GroupwiseGaussian::with_stddevs({{kModel, 1, coordinates, 2 * bound}},
-                                                                  {planner.stddev(client.epsilon, coordinates)});
-  return {planner.channel(mechanism, client)
-              .reaching({.coordinates = coordinates,
-                         .bound = bound,
-                         .noise_stddev = mechanism.noise_stddev(0),
-                         .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds)})};
+                                                                  {planner.stddev(client, coordinates, 0)});
+  return {
+      planner.channel(mechanism, client)
+          .reaching({.coordinates = coordinates,
+                     .bound = bound,
+                     .noise_stddev = mechanism.noise_stddev(0),
+                     .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.planned_rounds())})};
 }
 
 }  // namespace
@@ -226,6 +248,10 @@ double ladp_constant(double epsilon, double delta) {
 
 double classical_constant(double, double delta) {
   return std::sqrt(2 * std::log(1.25 / delta));
+}
+
+double sequential_budget(double noise_stddev, double sensitivity, double delta, double batch_share) {
+  return batch_share * classical_constant(0, delta) * sensitivity / noise_stddev;
 }
 
 NoisyModel read_noisy_model(settings::Section& section) {

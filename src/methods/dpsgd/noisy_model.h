@@ -14,6 +14,7 @@ struct NoisyModel {
   bool estimate = false;       // every layer's noise is divided by its P_j / B; otherwise P_j = B
   double kl_least = 1e-6;      // P_j is kept at or above this, for the formula divides by it,
   double kl_bound = 1.0;       // and at or below this (B)
+  double decay = 1.0;          // noise at the end of a client's participations over that at their beginning
   double (*constant)(double epsilon, double delta) = nullptr;  // c/B: a layer's noise is c·Δf / (ε·P_j)
 };
 
@@ -29,6 +30,10 @@ double printed_sensitivity(double lr, int64_t epochs, double batch_clip);
 double ladp_constant(double epsilon, double delta);
 // The classical √(2 ln(1.25/δ)).
 double classical_constant(double epsilon, double delta);
+
+// Equations 17 to 19 of LaDP-FL for one upload of a client: q·√(2 ln(1.25/δ))·Δf/σ, with q = batch/records. Its figure
+// of cumulative budgets adds these up over rounds.
+double sequential_budget(double noise_stddev, double sensitivity, double delta, double batch_share);
 
 // `sound`, with these clients as its variant = "paper".
 MethodEntry with_noisy_model(MethodEntry sound, NoisyModelReader read);

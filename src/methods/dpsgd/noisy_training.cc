@@ -53,8 +53,8 @@ struct Member {
   bool as_printed = false;
 };
 
-Member member_of(const RunSettings& spec, PaperVariant paper) {
-  Member member{spec.options_of<NoisyTraining>()};
+Member member_of(const RunSettings& spec, const NoisyTraining& training, PaperVariant paper) {
+  Member member{training};
   if (member.options.spending && member.options.sampling == privacy::Sampling::kPoisson) {
     fail_user("method.batches: '{}' changes its noise from round to round, which needs batches = \"disjoint\"",
               spec.method);
@@ -63,7 +63,7 @@ Member member_of(const RunSettings& spec, PaperVariant paper) {
     fail_user("federation.weight_decay: with '{}' it would move layers that are not trained; set it to 0", spec.method);
   }
   if (!spec.as_printed() || paper == PaperVariant::kSameAsSound) return member;
-  if (member.options.sampling == privacy::Sampling::kPoisson) {
+  if (member.options.sampling != privacy::Sampling::kDisjoint && !member.options.printed_price) {
     fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
               spec.method);
   }
@@ -101,7 +101,10 @@ class Planner {
     if (options_.sampling == privacy::Sampling::kPoisson) plan.rate = sampling_rate(context_);
     plan.quantile = options_.quantile;
     plan.neighbours = privacy_.neighbours();
-    if (as_printed_) {
+    if (as_printed_ && options_.printed_price) {
+      result.claim = {.by = privacy::kClaimRun, .epsilon = client.epsilon};
+      options_.printed_price(context_, client, plan);
+    } else if (as_printed_) {
       result.claim = claim_of(client);
       plan.noise_multiplier = result.claim.multiplier / privacy::sum_sensitivity(1.0, plan.neighbours.adjacency);
     } else if (options_.price) {
@@ -117,7 +120,8 @@ class Planner {
     }
     plan.clip = options_.clip;
     if (options_.bound) {
-      plan.clip = options_.bound({client.epsilon, signal_to_noise(plan, coordinates_), round, context_.spec.rounds});
+      plan.clip =
+          options_.bound({client.epsilon, signal_to_noise(plan, coordinates_), round, context_.spec.planned_rounds()});
     }
     result.weight = weight(plan);
     return result;
@@ -177,6 +181,7 @@ class Client : public TrainerClient {
         planner_(context, std::move(member), trainer_.flat().gradient().numel()),
         descent_(trainer_.model(), trainer_.flat()) {
     require_separate_records(trainer_.model());
+    descent_.average_views(planner_.options().views);
     if (planner_.options().layers) layers_.emplace(context, *planner_.options().layers, trainer_);
     if (planner_.options().step_size) own_step_ = planner_.step_size();
   }
@@ -229,6 +234,9 @@ class Client : public TrainerClient {
 ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const Member& member) {
   const auto model = initial_model(context);
   require_separate_records(*model);
+  if (member.options.views.several() && context.facts.task.record_shape.size() != 3) {
+    fail_user("method.views: only images have views, and these records are none; leave it out");
+  }
   const models::FlatParameters flat(*model);
   const int64_t coordinates = flat.gradient().numel();
   RoundPlan first = Planner(context, member, coordinates).plan(client, 1, 0);
@@ -249,7 +257,7 @@ ReleasePlan plan(const PublicContext& context, const ClientFacts& client, const 
                          .bound = descent.clip * descent.expected_batch(),
                          .noise_stddev = noisy.noise_norm(descent) * descent.expected_batch() /
                                          std::sqrt(static_cast<double>(trained)),
-                         .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds *
+                         .summands = static_cast<double>(expected_cohort(context.spec) * context.spec.planned_rounds() *
                                                          descent.steps())})};
 }
 
@@ -269,9 +277,9 @@ std::function<double(double)> read_growth(settings::Section& section, double fal
 }
 
 void read_common_options(settings::Section& section, NoisyTraining& options) {
-  if (section.one_of("batches", "disjoint", {"disjoint", "poisson"}) == "poisson") {
-    options.sampling = privacy::Sampling::kPoisson;
-  }
+  const std::string batches = section.one_of("batches", "disjoint", {"disjoint", "poisson", "allocated"});
+  if (batches == "poisson") options.sampling = privacy::Sampling::kPoisson;
+  if (batches == "allocated") options.sampling = privacy::Sampling::kAllocated;
   options.weigh_by_noise = section.one_of("weights", "records", {"records", "noise"}) == "noise";
 }
 
@@ -284,7 +292,18 @@ NoisyTraining read_clip_options(settings::Section& section) {
 
 MethodEntry noisy_training(std::string name, std::string what, std::string citation, NoisyTrainingReader read,
                            PaperVariant paper) {
-  const auto member = [=](const PublicContext& context) { return member_of(context.spec, paper); };
+  return noisy_training_within(
+      std::move(name), std::move(what), std::move(citation),
+      [read](settings::Section& section) { return std::any(read(section)); },
+      [](const RunSettings& spec) -> const NoisyTraining& { return spec.options_of<NoisyTraining>(); }, paper);
+}
+
+MethodEntry noisy_training_within(std::string name, std::string what, std::string citation,
+                                  std::function<std::any(settings::Section&)> read, NoisyTrainingFinder training,
+                                  PaperVariant paper) {
+  const auto member = [=](const PublicContext& context) {
+    return member_of(context.spec, training(context.spec), paper);
+  };
   return {
       .name = std::move(name),
       .what = std::move(what),
@@ -294,7 +313,7 @@ MethodEntry noisy_training(std::string name, std::string what, std::string citat
       .observers = {privacy::Observer::kServer},
       .variants =
           paper == PaperVariant::kNone ? std::vector{Variant::kSound} : std::vector{Variant::kSound, Variant::kPaper},
-      .read_options = [read](settings::Section& section) { return std::any(read(section)); },
+      .read_options = std::move(read),
       .plan = [member](const PublicContext& context,
                        const ClientFacts& client) { return plan(context, client, member(context)); },
       .personal = [](const RunSettings& spec) { return !spec.model.personal.empty(); },

@@ -9,6 +9,7 @@
 #include "methods/method.h"
 #include "privacy/dpsgd/noisy_descent.h"
 
+#include <any>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -31,12 +32,15 @@ struct NoisyTraining {
   privacy::Sampling sampling = privacy::Sampling::kDisjoint;
   // Sets the plan's multiplier and rates, where they are not those of one client's budget at one rate for all records.
   std::function<void(const PublicContext&, const ClientFacts&, privacy::DescentPlan&)> price = {};
+  // The same for variant = "paper", where that has rates of its own; the release then claims the client's budget.
+  std::function<void(const PublicContext&, const ClientFacts&, privacy::DescentPlan&)> printed_price = {};
   // How the budget is dealt to a client's participations: relative shares of Σ 1/z², at 0 … 1 of the way through them.
   std::function<double(double)> spending = {};
   std::optional<LayerRule> layers = {};    // layers have bounds and noise of their own
   std::optional<NoisyModel> printed = {};  // what variant = "paper" does instead, where that is another method
   bool weigh_by_noise = false;             // clients count by the inverse variance of their noise, not by their records
   bool full_batch = false;                 // a step sees all records of a client, whatever federation.batch says
+  privacy::ViewOptions views = {};         // of every record, whose gradients are averaged before they are bounded
   bool normalise = false;                  // gradients are scaled to the bound, not only down to it
   // Plain descent by this step, whatever [federation] says of optimisers. The plan is that of an average client.
   std::function<double(const PublicContext&, const privacy::DescentPlan&)> step_size = {};
@@ -64,5 +68,11 @@ enum class PaperVariant {
 // A catalogue entry of the family.
 MethodEntry noisy_training(std::string name, std::string what, std::string citation, NoisyTrainingReader read,
                            PaperVariant paper);
+
+// The same for a method whose options hold those of the family among others: `training` finds them.
+using NoisyTrainingFinder = const NoisyTraining& (*)(const RunSettings&);
+MethodEntry noisy_training_within(std::string name, std::string what, std::string citation,
+                                  std::function<std::any(settings::Section&)> read, NoisyTrainingFinder training,
+                                  PaperVariant paper);
 
 }  // namespace sotto::methods

@@ -25,7 +25,7 @@ ClipCurve read_curve(settings::Section& section) {
 NoisyTraining read_options(settings::Section& section) {
   NoisyTraining o;
   const ClipCurve curve = read_curve(section);
-  const double plateau = section.number("plateau", 0.6, {.low = 0, .high = 1, .high_excluded = true});
+  const double plateau = section.number("plateau", 0.6, settings::kFraction);
   const double least = section.number("least_scale", 0.1, {.low = 0, .high = 1, .low_excluded = true});
   o.bound = [=](const BoundQuestion& question) {
     const double position = curve.axis == CurveAxis::kSignalToNoise ? question.signal_to_noise : question.epsilon;

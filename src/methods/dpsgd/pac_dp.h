@@ -8,7 +8,8 @@
 
 namespace sotto::methods {
 
-// λ in round `round` (from 1) of `rounds`: 1 until ⌊plateau·rounds⌋ rounds have passed, then down towards `least`.
+// λ in round `round` (from 1) of `rounds`: 1 until ⌊plateau·rounds⌋ rounds have passed, then down towards `least`. With
+// a plateau of 1 there is no schedule.
 double clip_schedule(int64_t round, int64_t rounds, double plateau, double least);
 
 MethodEntry pac_dp();

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "methods/dpsgd/noisy_training.h"
+#include "methods/dpsgd/sampling_curve.h"
 #include "privacy/calibration.h"
 
 #include <fmt/format.h>
@@ -53,15 +54,26 @@ double noise_multiplier(const Options& options, const PublicContext& context, co
                                        plan.neighbours.adjacency);
 }
 
-void price(const Options& options, const PublicContext& context, const ClientFacts& client,
+enum class RateRule {
+  kCertified,  // the largest rate that the accountant certifies
+  kPrinted     // what the fitted curve says
+};
+
+void price(const Options& options, RateRule rule, const PublicContext& context, const ClientFacts& client,
            privacy::DescentPlan& plan) {
   plan.noise_multiplier = noise_multiplier(options, context, plan);
   const int64_t steps = plan.touches() * std::max<int64_t>(client.participations, 1);
+  const double delta = context.spec.privacy->delta;
+  const privacy::Adjacency adjacency = plan.neighbours.adjacency;
   privacy::RecordRates rates;
   rates.shares = options.shares;
   for (const double budget : record_budgets(options, client.epsilon)) {
-    rates.rates.push_back(privacy::sampling_rate_for(budget, context.spec.privacy->delta, steps, plan.noise_multiplier,
-                                                     plan.neighbours.adjacency));
+    if (rule == RateRule::kPrinted) {
+      const double printed_multiplier = plan.noise_multiplier * privacy::sum_sensitivity(1.0, adjacency);
+      rates.rates.push_back(fit_sampling_curve(printed_multiplier, steps, delta).rate(budget));
+    } else {
+      rates.rates.push_back(privacy::sampling_rate_for(budget, delta, steps, plan.noise_multiplier, adjacency));
+    }
   }
   rates.of = [shares = options.shares, seed = context.spec.seed](int64_t record) {
     double left = RandomStream(seed, "record-budget", 0, static_cast<uint64_t>(record)).uniform();
@@ -76,17 +88,23 @@ NoisyTraining read_options(settings::Section& section) {
   NoisyTraining o;
   o.clip = section.number("clip", o.clip, settings::kPositive);
   o.sampling = privacy::Sampling::kPoisson;
-  o.price = [options = read_own(section)](const PublicContext& context, const ClientFacts& client,
-                                          privacy::DescentPlan& plan) { price(options, context, client, plan); };
+  const Options options = read_own(section);
+  const auto priced_by = [=](RateRule rule) {
+    return [=](const PublicContext& context, const ClientFacts& client, privacy::DescentPlan& plan) {
+      price(options, rule, context, client, plan);
+    };
+  };
+  o.price = priced_by(RateRule::kCertified);
+  o.printed_price = priced_by(RateRule::kPrinted);
   return o;
 }
 
 }  // namespace
 
-MethodEntry rpdp_fl_style() {
-  return noisy_training("rpdp-fl-style",
+MethodEntry rpdp_fl() {
+  return noisy_training("rpdp-fl",
                         "DP-SGD at the clients with one noise for all; a record's budget sets how often it is sampled",
-                        "after Liu et al., CCS 2024", read_options, PaperVariant::kNone);
+                        "Liu et al., CCS 2024", read_options, PaperVariant::kPrinted);
 }
 
 }  // namespace sotto::methods

@@ -9,6 +9,10 @@ PromptOptions read_dp_fpl(settings::Section& section) {
   PromptOptions o = read_prompt_options(section);
   o.shape.rank = section.integer("rank", o.shape.rank, settings::kNonNegative);
   o.shape.residual = section.boolean("residual", o.shape.residual);
+  o.shape.cut = section.boolean("cut", o.shape.cut);
+  if (o.shape.cut && !o.shape.residual) {
+    section.fail("cut", "drops what is left of p_L, and residual = false does not use it: set one of them");
+  }
   o.shape.local = o.shape.rank == 0 ? LocalPrompt::kWhole : LocalPrompt::kFactored;
   return o;
 }

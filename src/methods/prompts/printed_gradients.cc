@@ -11,7 +11,8 @@ namespace {
 
 double printed_stddev(const RunSettings& spec, double clip) {
   return clip / static_cast<double>(spec.federation.batch) *
-         std::sqrt(static_cast<double>(spec.rounds) * std::log(1 / spec.privacy->delta)) / spec.privacy->least_budget();
+         std::sqrt(static_cast<double>(spec.planned_rounds()) * std::log(1 / spec.privacy->delta)) /
+         spec.privacy->least_budget();
 }
 
 class BatchRows : public PromptRows {

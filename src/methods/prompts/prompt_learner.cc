@@ -44,6 +44,14 @@ void PromptLearner::set(const at::Tensor& global, const NamedTensors& local) {
   local_ = clone(local);
   leaf_ = at::Tensor();
   text_ = at::Tensor();
+  factors_ = {};
+}
+
+Factors PromptLearner::factors() const {
+  if (factors_.u.defined()) return factors_;
+  RandomStream start(0, "factors-outside-steps");
+  const at::Tensor local = find_tensor(local_, "local");
+  return factorise(local, normal({local.size(1), shape_.rank}, start));
 }
 
 at::Tensor PromptLearner::prompts() const {
@@ -51,6 +59,10 @@ at::Tensor PromptLearner::prompts() const {
   if (shape_.local == LocalPrompt::kAligned) return at::stack({global_, find_tensor(local_, "local")});
   if (shape_.local == LocalPrompt::kFactors) {
     return (global_ + at::matmul(find_tensor(local_, "u"), find_tensor(local_, "v"))).unsqueeze(0);
+  }
+  if (shape_.local == LocalPrompt::kFactored && !shape_.residual) {
+    const auto [u, v] = factors();
+    return (global_ + at::matmul(u, v)).unsqueeze(0);
   }
   return (global_ + find_tensor(local_, "local")).unsqueeze(0);
 }
@@ -64,7 +76,7 @@ void PromptLearner::begin_step(RandomStream& start) {
   if (shape_.local == LocalPrompt::kFactored) {
     at::Tensor local = find_tensor(local_, "local");
     factors_ = factorise(local, normal({local.size(1), shape_.rank}, start));
-    if (!shape_.residual) local.copy_(low_rank_part(local, factors_));
+    if (shape_.cut) local.copy_(low_rank_part(local, factors_));
   } else if (shape_.local == LocalPrompt::kFactors) {
     factors_ = {find_tensor(local_, "u"), find_tensor(local_, "v")};
   }

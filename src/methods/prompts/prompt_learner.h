@@ -22,7 +22,8 @@ enum class LocalPrompt {
 struct PromptShape {
   LocalPrompt local = LocalPrompt::kNone;
   int64_t rank = 8;      // kFactored, kFactors
-  bool residual = true;  // kFactored: what rank k cannot hold of p_L stays; otherwise it is dropped at every step
+  bool residual = true;  // kFactored: p_G + u·v + r, which is p_G + p_L; otherwise p_G + u·v is the prompt
+  bool cut = false;      // kFactored: p_L becomes what rank k can hold of it at every step
   double contrast = 0;   // weight of FedPGP's term
   double contrast_temperature = 0.5;
   TransportOptions transport = {};  // kAligned
@@ -77,6 +78,8 @@ class PromptLearner {
 
  private:
   at::Tensor trained_prompts() const;  // [J', b, w]
+  // Those of this step; outside of steps, always the same ones of the same p_L.
+  Factors factors() const;
   at::Tensor leaf_gradient(const at::Tensor& by_text) const;
   NamedTensors by_parameters(const at::Tensor& by_prompts) const;  // [J', b, w]
 

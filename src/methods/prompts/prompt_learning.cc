@@ -22,12 +22,12 @@ privacy::Channel planned_steps(const PromptGradients& gradients, const PromptLea
 privacy::Channel planned_sum(const PublicContext& context, const PromptTerms& terms, const PromptRows& rows,
                              const PromptLearner& learner, const ClientFacts& client) {
   const auto mechanism = rows.server_mechanism(learner);
-  privacy::Channel channel =
-      rows.server_channel(mechanism, client.epsilon, terms.everyone ? context.spec.rounds : client.participations);
+  privacy::Channel channel = rows.server_channel(
+      mechanism, client.epsilon, terms.everyone ? context.spec.planned_rounds() : client.participations);
   channel.reaching({.coordinates = mechanism.coordinates(),
                     .bound = terms.options.clip * static_cast<double>(expected_cohort(context.spec) * client.records),
                     .noise_stddev = mechanism.noise_stddev(0),
-                    .summands = static_cast<double>(context.spec.rounds)});
+                    .summands = static_cast<double>(context.spec.planned_rounds())});
   return channel;
 }
 
@@ -51,7 +51,7 @@ ReleasePlan plan(const PublicContext& context, const PromptTerms& terms, const C
     return {clear_prompt_channel(client)};
   }
   const auto gradients = make_prompt_gradients(context, terms);
-  const double turns = static_cast<double>(expected_cohort(context.spec) * context.spec.rounds);
+  const double turns = static_cast<double>(expected_cohort(context.spec) * context.spec.planned_rounds());
   return {planned_steps(*gradients, learner_of(context, terms), client, turns)};
 }
 

@@ -10,7 +10,8 @@ PromptOptions read_prompt_options(settings::Section& section) {
   o.encoder = section.text("encoder", usual);
   if (o.encoder != usual) o.image_features = o.encoder;
   o.length = section.integer("length", o.length, settings::between(1, 64));
-  o.start = section.choice("start", o.start);
+  const bool printed = section.resolved().value("variant", "sound") == "paper";
+  o.start = section.choice("start", printed ? PromptStart::kRandom : o.start);
   o.clip = section.number("clip", o.clip, settings::kPositive);
   o.clip_at = section.choice("clip_at", o.clip_at);
   o.global_lr = section.number("global_lr", o.global_lr, settings::kNonNegative);

@@ -33,8 +33,8 @@ struct PromptOptions {
   std::string encoder = "resnet50-minilm";
   std::string image_features = "resnet50";  // what data.features must be for this encoder
   int64_t length = 16;                      // b, vectors of a prompt
-  PromptStart start = PromptStart::kWords;
-  double clip = 10.0;  // C_th
+  PromptStart start = PromptStart::kWords;  // as printed: kRandom
+  double clip = 10.0;                       // C_th
   ClipAt clip_at = ClipAt::kTextFeatures;
   double global_lr = 0;  // 0: federation.lr
   privacy::Sampling sampling = privacy::Sampling::kDisjoint;

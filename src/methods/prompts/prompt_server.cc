@@ -72,7 +72,7 @@ privacy::UploadShape prompt_upload_shape(const PublicContext& context, const Pro
   const std::vector<int64_t> sizes = find_tensor(broadcast.values, prompt_names::kGlobal).sizes().vec();
   if (!terms.trusts_server()) return {.tensors = {{.name = prompt_names::kGlobal, .sizes = sizes}}};
   const auto mechanism = make_prompt_rows(context, terms)->server_mechanism(learner_of(context, terms));
-  return {.tensors = {{.name = prompt_names::kGlobalGradient, .sizes = sizes}},
+  return {.tensors = {{.name = prompt_names::kGlobalGradient, .sizes = sizes, .dtype = at::kDouble}},
           .trusted = privacy::TrustedBounds{.groups = mechanism.groups()}};
 }
 

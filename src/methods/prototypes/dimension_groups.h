@@ -5,6 +5,7 @@
 #include "methods/prototypes/prototype_set.h"
 #include "methods/prototypes/release_prices.h"
 
+#include <functional>
 #include <vector>
 
 namespace sotto::methods {
@@ -22,7 +23,9 @@ struct PrototypeShape {
 struct LabelledFeatures {
   at::Tensor values;  // float [n, d]
   at::Tensor labels;  // int64 [n]
-  at::Tensor cells;   // int64 [n]: sound, the record's cell; paper, its cluster among all of the client's
+  at::Tensor cells;   // int64 [n]: sound, the record's cell; otherwise its cluster among all of the client's
+  // As printed, clusters are found after clipping: from such values to `cells`.
+  std::function<at::Tensor(const at::Tensor& clipped)> cluster = {};
 };
 
 struct DimensionGroups {

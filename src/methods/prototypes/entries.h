@@ -1,4 +1,4 @@
-// The six prototype frameworks, by name.
+// The six prototype frameworks, by name, and class means without a framework.
 #pragma once
 
 #include "methods/prototypes/framework.h"
@@ -18,5 +18,6 @@ MethodEntry fpl();
 MethodEntry fedplvm();
 MethodEntry fedtgp();
 MethodEntry mpft();
+MethodEntry dp_prototypes();
 
 }  // namespace sotto::methods

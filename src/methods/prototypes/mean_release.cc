@@ -14,7 +14,7 @@ namespace sotto::methods {
 namespace {
 
 constexpr const char* kNoNoise = "no noise was asked for (mechanism = \"none\")";
-constexpr const char* kSupport = "which classes a client holds, and how many records of each, is sent in the clear";
+constexpr const char* kSupport = "which classes a client holds, and how many records of each, is sent without noise";
 constexpr const char* kClusterSupport =
     "how many clusters there are, and how large they are, depends on private records";
 
@@ -113,10 +113,10 @@ class AnyMeans : public PrototypeRelease {
     }
   };
 
-  Cells cells_of(const LabelledFeatures& records) const {
+  Cells cells_of(const LabelledFeatures& records, const at::Tensor& clusters) const {
     Cells cells;
-    cells.of = clusters_ ? records.cells : records.labels;
-    cells.count = clusters_ ? cluster_count(records.cells) : shape_.classes;
+    cells.of = clusters_ ? clusters : records.labels;
+    cells.count = clusters_ ? cluster_count(clusters) : shape_.classes;
     cells.sizes = at::bincount(cells.of, {}, cells.count).to(at::kFloat);
     const at::Tensor held = cells.sizes.gt(0).nonzero().squeeze(1);
     cells.support = {
@@ -139,15 +139,34 @@ class ClearRelease : public AnyMeans {
 
   ReleasePlan plan(const ClientFacts& client) const override {
     ReleasePlan plan;
+    if (options_.centre) plan_channel(plan, centre_channel(), client);
     plan_channel(plan, channel(client), client);
     return plan;
+  }
+
+  Result release_centre(const at::Tensor& features, const ClientFacts&,
+                        const privacy::ReleaseContext& context) const override {
+    const auto sums = [&] {
+      NamedTensors values;
+      values.push_back({kCentreName, features.sum(0, true)});
+      values.push_back({kCountsName, at::full({1}, static_cast<double>(features.size(0)), at::kFloat)});
+      return privacy::Contribution(std::move(values));
+    };
+    return {centre_channel().release_clear(context, sums), 0.0, at::Tensor()};
+  }
+
+  privacy::UploadShape upload_shape(const Broadcast& broadcast) const override {
+    if (!options_.centre || find_tensor(broadcast.values, kCentreName).defined()) {
+      return AnyMeans::upload_shape(broadcast);
+    }
+    return {.tensors = {{.name = kCentreName, .sizes = {1, shape_.width}}, {.name = kCountsName, .sizes = {1}}}};
   }
 
   Result release(const LabelledFeatures& records, const PrototypeSet&, const at::Tensor&, const ClientFacts& client,
                  const privacy::ReleaseContext& context) const override {
     return {channel(client).release_clear(context,
                                           [&] {
-                                            const Cells cells = cells_of(records);
+                                            const Cells cells = cells_of(records, records.cells);
                                             return privacy::Contribution(
                                                 assembled({cells.means(records.values)}, cells.support));
                                           }),
@@ -155,6 +174,10 @@ class ClearRelease : public AnyMeans {
   }
 
  private:
+  static privacy::Channel centre_channel() {
+    return privacy::Channel::in_the_clear(kCentreName, kNoNoise).times(1, "once, first");
+  }
+
   privacy::Channel channel(const ClientFacts& client) const {
     return privacy::Channel::in_the_clear(kPrototypesName, kNoNoise)
         .times(prices_.releases(client), prices_.how_often());
@@ -183,23 +206,30 @@ class MeanRelease : public AnyMeans {
   Result release(const LabelledFeatures& records, const PrototypeSet& global, const at::Tensor& remembered,
                  const ClientFacts& client, const privacy::ReleaseContext& context) const override {
     const DimensionGroups parts = dimensions_.choose(records, global, remembered, client, context);
-    Cells cells = cells_of(records);
     std::vector<double> bounds = {options_.radius}, weights = {1.0};
+    std::vector<at::Tensor> columns = {at::Tensor()};
     if (parts.first.defined()) {
       const double rho = static_cast<double>(parts.first.numel()) / static_cast<double>(shape_.width);
-      cells.support.columns = {parts.first, rest_of(parts.first, shape_.width)};
+      columns = {parts.first, rest_of(parts.first, shape_.width)};
       bounds = {options_.radius * std::sqrt(rho), options_.radius * std::sqrt(1 - rho)};
       weights = {parts.weight, 1 - parts.weight};
     }
+    at::Tensor all = at::empty_like(records.values);
+    std::vector<at::Tensor> bounded;  // group by group
+    for (size_t g = 0; g < bounds.size(); ++g) {
+      const bool parted = columns[g].defined();
+      bounded.push_back(clipped(parted ? records.values.index_select(1, columns[g]) : records.values, bounds[g]));
+      parted ? all.index_copy_(1, columns[g], bounded[g]) : all.copy_(bounded[g]);
+    }
+    Cells cells = cells_of(records, records.cluster ? records.cluster(all) : records.cells);
+    cells.support.columns = columns;
     const double sigma = prices_.printed_multiplier(client);
     std::vector<privacy::ClipRule> rules;
     std::vector<privacy::Group> groups;
     std::vector<double> stddevs;
     NamedTensors values;
     for (size_t g = 0; g < bounds.size(); ++g) {
-      const at::Tensor& chosen = cells.support.columns[g];
-      const at::Tensor columns = chosen.defined() ? records.values.index_select(1, chosen) : records.values;
-      const at::Tensor means = cells.means(clipped(columns, bounds[g]));
+      const at::Tensor means = cells.means(bounded[g]);
       for (int64_t k = 0; k < means.size(0); ++k) {
         const std::string name = fmt::format("{}.{}", k, groups.size());
         values.push_back({name, means[k].clone()});

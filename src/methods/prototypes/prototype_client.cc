@@ -3,6 +3,7 @@
 #include "methods/prototypes/clustering.h"
 #include "methods/prototypes/dimension_score.h"
 #include "methods/prototypes/losses.h"
+#include "methods/prototypes/prepared_records.h"
 #include "methods/prototypes/prototype_encoder.h"
 #include "privacy/dpsgd/slots.h"
 #include "privacy/ledger.h"
@@ -42,8 +43,8 @@ void adopt(models::Model& model, const NamedTensors& weights) {
 class Personal {
  public:
   // A head without distillation needs no teacher, and one that is kept would be half of every client's state.
-  Personal(const PublicContext& context, const PrototypeModelOptions& options, const NamedTensors& start,
-           bool is_taught)
+  Personal(const ClientContext& context, const PrototypeModelOptions& options, const NamedTensors& start,
+           bool is_taught, bool may_prepare)
       : model_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
         frozen_(std::make_shared<PrototypeModel>(options, context.facts.task, context.spec.seed)),
         trainer_(context, model_),
@@ -59,7 +60,12 @@ class Personal {
       }
     }
     initial_ = clone(kept_);
+    if (may_prepare) prepared_ = prepared_records(context.records, *frozen_, context.spec.seed);
+    records_ = prepared_ ? prepared_.get() : &context.records;
   }
+
+  // What it trains on: the records, or what the part of the model that no training changes makes of them.
+  const data::Records& records() const { return *records_; }
 
   LocalTrainer& trainer() { return trainer_; }
   PrototypeModel& model() { return *model_; }
@@ -77,14 +83,33 @@ class Personal {
   // For features around this centre, or around none.
   privacy::FixedSlots& slots(const at::Tensor& centre) { return centre.defined() ? centred_slots_ : slots_; }
 
-  // Features that no private record has had a part in making.
+  // The model's features of rows of records().
+  at::Tensor features_of(const at::Tensor& rows) { return of_rows(*model_, rows); }
+  // The same in evaluation mode, without gradients.
+  at::Tensor trained_features_of(const at::Tensor& rows) {
+    const at::NoGradGuard no_grad;
+    model_->eval();
+    return of_rows(*model_, rows);
+  }
+
+  // Features that no private record has had a part in making, of rows of records() or of records as they are.
+  at::Tensor untouched_features_of(const at::Tensor& rows) {
+    const at::NoGradGuard no_grad;
+    return of_rows(*frozen_, rows);
+  }
   at::Tensor untouched_features(const at::Tensor& x) {
     const at::NoGradGuard no_grad;
     return frozen_->features(x);
   }
 
  private:
+  at::Tensor of_rows(PrototypeModel& model, const at::Tensor& rows) const {
+    return prepared_ ? model.finish(rows) : model.features(rows);
+  }
+
   std::shared_ptr<PrototypeModel> model_, frozen_;
+  std::shared_ptr<const data::Records> prepared_;  // null: there is nothing to prepare
+  const data::Records* records_ = nullptr;
   LocalTrainer trainer_;
   std::shared_ptr<Head> teacher_;
   NamedTensors kept_;
@@ -104,7 +129,7 @@ class Client : public ClientMethod {
       const bool is_public = member_.options.encoder == EncoderTraining::kPublic;
       kinds_.push_back(std::make_unique<Personal>(
           context, kind, is_public ? publicly_trained(context, kind, member_.options) : NamedTensors(),
-          member_.options.dcr));
+          member_.options.dcr, member_.options.encoder != EncoderTraining::kDpSgd));
       kind.prior = false;
       encoders_.push_back(
           member_.options.encoder == EncoderTraining::kDpSgd ? std::make_unique<NoisyEncoder>(context, kind) : nullptr);
@@ -121,7 +146,7 @@ class Client : public ClientMethod {
     StepResult result;
     const auto begin = std::chrono::steady_clock::now();
     const at::Tensor own_centre = own_centre_of(mine, shard, find_tensor(state.values(), kOwnCentre));
-    result.report = train(mine, broadcast.values, own_centre, shard, context);
+    if (trains_in(broadcast)) result.report = train(mine, broadcast.values, own_centre, shard, context);
     if (result.report.diverged) {
       if (!upload_is_apart() && !spec_.privacy) return result;
       // Whether something is sent must not depend on what became of this training.
@@ -139,7 +164,7 @@ class Client : public ClientMethod {
     at::Tensor dimensions = find_tensor(state.values(), kDimensionsKept);
     const bool centre = release_->options().centre && !find_tensor(broadcast.values, kCentre).defined();
     bool released = happened(kReleased), centred = happened(kCentred);
-    if (release_->options().silent()) {
+    if (release_->options().silent() || is_closing(context)) {
       // nothing leaves
     } else if (centre && !centred) {
       centred = true;
@@ -179,6 +204,15 @@ class Client : public ClientMethod {
   NamedTensors selected_weights() const override { return selected_->trainer().model().state(); }
 
  private:
+  // The paper's Algorithm 1 releases, aggregates, then fine-tunes: what a client trains in a round is the end of the
+  // round before, and in the first there is none.
+  bool trains_in(const Broadcast& broadcast) const {
+    return !member_.printed || broadcast.round > 0 || release_->options().silent();
+  }
+  bool is_closing(const StepContext& context) const {
+    return release_->options().closing_round && context.release.round == spec_.rounds;
+  }
+
   bool upload_is_apart() const { return !member_.printed && release_->options().noisy(); }
 
   // In the space of the prototypes: around the centre, if there is one, and of one length, if that is asked for.
@@ -224,7 +258,7 @@ class Client : public ClientMethod {
     const at::Tensor centre = find_tensor(broadcast, kCentre);
     at::Tensor norms = at::zeros({}, at::kDouble), gaps = at::zeros({}, at::kDouble);
     const auto loss = [&](const data::Batch& batch) {
-      const at::Tensor made = mine.model().features(batch.x);
+      const at::Tensor made = mine.features_of(batch.x);
       const at::Tensor z = placed(made, centre), h = for_head(made, centre, own_centre);
       const auto part = [&](const at::Tensor& features) {
         return bounded(framework.head_is_apart() ? features.detach() : features);
@@ -234,7 +268,7 @@ class Client : public ClientMethod {
       local.logits = logits(mine.model(), part(h), part(z), global);
       local.labels = batch.y;
       if (framework.uses_source()) {
-        local.source = member_.printed ? z.detach() : placed(source_features(mine, batch.x), centre);
+        local.source = member_.printed ? z.detach() : placed(source_features_of(mine, batch.x), centre);
       }
       at::Tensor total = framework.loss(local, broadcast);
       if (o.diagnostics) norms += z.detach().norm(2, 1).sum().to(at::kDouble);
@@ -245,11 +279,11 @@ class Client : public ClientMethod {
         taught = mine.teacher().forward(h.detach());
       }
       if (o.diagnostics) gaps += (taught - local.logits.detach()).norm(2, 1).sum().to(at::kDouble);
-      return total + o.distill * distillation(taught, local.logits, o.tau);
+      return total + o.distill * (o.distill_by_tau ? o.tau * o.tau : 1.0) * distillation(taught, local.logits, o.tau);
     };
     const auto follow_student = [&] { follow(mine.teacher(), mine.model().head(), o.beta); };
-    LocalReport report =
-        mine.trainer().descend(records_, shard, context, loss, {}, o.dcr ? follow_student : std::function<void()>());
+    LocalReport report = mine.trainer().descend(mine.records(), shard, context, loss, {},
+                                                o.dcr ? follow_student : std::function<void()>());
     if (o.diagnostics && report.samples > 0) {
       report.measures["feature_norm"] = norms.item<double>() / static_cast<double>(report.samples);
       if (o.dcr) report.measures["teacher_gap"] = gaps.item<double>() / static_cast<double>(report.samples);
@@ -324,6 +358,12 @@ class Client : public ClientMethod {
     return noisy_ != nullptr ? noisy_->trainer.features(x) : mine.untouched_features(x);
   }
 
+  // The same of rows of the client's records().
+  at::Tensor source_features_of(Personal& mine, const at::Tensor& rows) const {
+    if (noisy_ != nullptr) return noisy_->trainer.features(rows);
+    return member_.printed ? mine.trained_features_of(rows) : mine.untouched_features_of(rows);
+  }
+
   // Whether a record may be missing, so that those behind it move up.
   bool records_may_shift() const {
     return upload_is_apart() && spec_.privacy->adjacency == privacy::Adjacency::kAddRemove;
@@ -336,9 +376,12 @@ class Client : public ClientMethod {
     };
     std::vector<at::Tensor> values = {at::empty({0, shape_.width})}, labels = {at::empty({0}, at::kLong)};
     data::Batch batch;
+    // Where records move up, each is computed anew in slots: in what was prepared, rows have places of their own.
+    const data::Records& source = records_may_shift() ? records_ : mine.records();
     for (int64_t begin = 0; begin < shard.size(); begin += kFeatureBatch) {
-      data::gather(records_, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
-      values.push_back(records_may_shift() ? mine.slots(centre).apply({batch.x}, features)[0] : features({batch.x})[0]);
+      data::gather(source, shard.train.narrow(0, begin, std::min(kFeatureBatch, shard.size() - begin)), batch);
+      values.push_back(records_may_shift() ? mine.slots(centre).apply({batch.x}, features)[0]
+                                           : placed(source_features_of(mine, batch.x), centre));
       labels.push_back(batch.y.clone());
     }
     LabelledFeatures records;
@@ -352,22 +395,27 @@ class Client : public ClientMethod {
     LabelledFeatures records = placed_records(mine, find_tensor(broadcast, kCentre), shard);
     if (!member_.clusters() || shard.size() == 0) {
       records.cells = records.labels;
-    } else if (member_.printed || !release_->options().noisy()) {
-      records.cells = cluster_within_classes(records, context);
+    } else if (!release_->options().noisy()) {
+      records.cells = cluster_within_classes(records.values, records.labels, context);
+    } else if (member_.printed) {
+      records.cluster = [this, labels = records.labels, &context](const at::Tensor& clipped) {
+        return cluster_within_classes(clipped, labels, context);
+      };
     } else {
       records.cells = cells_around_anchors(records, broadcast);
     }
     return records;
   }
 
-  at::Tensor cluster_within_classes(const LabelledFeatures& records, const StepContext& context) const {
+  at::Tensor cluster_within_classes(const at::Tensor& values, const at::Tensor& of_classes,
+                                    const StepContext& context) const {
     RandomStream stream = context.stream("clusters");
-    at::Tensor cells = at::zeros_like(records.labels);
+    at::Tensor cells = at::zeros_like(of_classes);
     int64_t next = 0;
     for (int64_t c = 0; c < shape_.classes; ++c) {
-      const at::Tensor rows = records.labels.eq(c).nonzero().squeeze(1);
+      const at::Tensor rows = of_classes.eq(c).nonzero().squeeze(1);
       if (rows.numel() == 0) continue;
-      const at::Tensor own = records.values.index_select(0, rows);
+      const at::Tensor own = values.index_select(0, rows);
       const auto k = static_cast<int64_t>(std::ceil(member_.options.cluster_rate * static_cast<double>(rows.numel())));
       const at::Tensor labels =
           member_.framework->local() == LocalPrototypes::kFinch ? finch(own) : k_means(own, k, stream);

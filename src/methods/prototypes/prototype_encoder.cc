@@ -24,7 +24,7 @@ std::vector<PrototypeModelOptions> kinds_of(const PublicContext& context, const 
   model.encoder = context.spec.model;
   model.width = member.options.width;
   model.hidden = member.options.head;
-  model.trained_projection = member.printed;
+  model.trained_projection = member.options.trained_projection;
   model.prior = member.options.prior;
   const auto& blocks = context.facts.feature_blocks;
   const size_t count =

@@ -17,6 +17,8 @@ PrototypeOptions read_prototype_options(settings::Section& section) {
   o.beta = section.number("beta", o.beta, {.low = 0.0, .high = 1.0, .high_excluded = true});
   o.tau = section.number("tau", o.tau, settings::kPositive);
   o.distill = section.number("distill", o.distill, settings::kNonNegative);
+  o.distill_by_tau = section.boolean("distill_by_tau", o.distill_by_tau);
+  o.trained_projection = section.boolean("trained_projection", o.trained_projection);
   o.anchors = section.integer("anchors", o.anchors, settings::between(1, 64));
   o.cluster_rate = section.number("cluster_rate", o.cluster_rate, {.low = 0.0, .high = 1.0, .low_excluded = true});
   o.shrink = section.boolean("shrink", o.shrink);
@@ -50,6 +52,12 @@ PrototypeMember member_of(const RunSettings& spec) {
   if (o.encoder == EncoderTraining::kPublic && o.public_data.empty()) {
     fail_user(
         "method.public_data: encoder = \"public\" needs the name of a public dataset, as `sotto data list` knows it");
+  }
+  if (o.trained_projection && !member.printed) {
+    fail_user("method.trained_projection: prototypes of a trained map would not be of public features; leave it out");
+  }
+  if (o.release.closing_round && expected_cohort(spec) < spec.data.clients) {
+    fail_user("method.closing_round: every client must take part in the last round; set federation.cohort = 0");
   }
   if (member.printed && member.options.shrink) {
     fail_user("method.shrink: the paper's server does not know the noise; leave it out, or set variant = \"sound\"");

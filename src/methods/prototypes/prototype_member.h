@@ -44,7 +44,9 @@ struct PrototypeOptions {
   double gamma = 0.05;
   double beta = 0.999;
   double tau = 4.0;
-  double distill = 0.05;  // λ₁
+  double distill = 0.05;            // λ₁
+  bool distill_by_tau = false;      // times τ², which keeps gradients alike whatever the temperature
+  bool trained_projection = false;  // the map to the prototypes' space is trained, where one is needed
   int64_t anchors = 2;
   double cluster_rate = 0.1;
   bool shrink = false;

@@ -64,9 +64,13 @@ PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const model
     seen.record_shape = {options.width};
   }
   encoder_ = register_module("encoder", models::make_model(options.encoder, seen, stream));
+  bool has_parameters = false;
   for (auto& parameter : encoder_->named_parameters()) {
-    if (parameter.key().starts_with(encoder_->head_name() + ".")) parameter.value().set_requires_grad(false);
+    const bool is_of_head = parameter.key().starts_with(encoder_->head_name() + ".");
+    if (is_of_head) parameter.value().set_requires_grad(false);
+    has_parameters = has_parameters || !is_of_head;
   }
+  encoder_is_fixed_ = !project_first_ && !options.trained_projection && !has_parameters && encoder_->buffers().empty();
   const int64_t given = encoder_->feature_width();
   if (options.trained_projection) {
     projection_ = models::add<models::Linear>(*this, "projection", given, options.width, stream.torch_generator());
@@ -80,12 +84,19 @@ PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const model
   *generator_ = stream.torch_generator();
 }
 
-at::Tensor PrototypeModel::features(const at::Tensor& x) {
+at::Tensor PrototypeModel::prepare(const at::Tensor& x) const {
   const at::Tensor seen = options_.columns > 0 ? x.narrow(1, options_.first_column, options_.columns) : x;
-  if (project_first_) return encoder_->features(fixed_.defined() ? seen.mm(fixed_) : seen);
+  if (project_first_) return fixed_.defined() ? seen.mm(fixed_) : seen;
+  if (!encoder_is_fixed_) return seen;
   const at::Tensor encoded = encoder_->features(seen);
-  if (projection_) return projection_->forward(encoded);
   return fixed_.defined() ? encoded.mm(fixed_) : encoded;
+}
+
+at::Tensor PrototypeModel::finish(const at::Tensor& prepared) {
+  if (encoder_is_fixed_) return prepared;
+  const at::Tensor encoded = encoder_->features(prepared);
+  if (projection_) return projection_->forward(encoded);
+  return fixed_.defined() && !project_first_ ? encoded.mm(fixed_) : encoded;
 }
 
 std::shared_ptr<Head> PrototypeModel::copy_of_head() const {

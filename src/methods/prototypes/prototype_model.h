@@ -40,17 +40,25 @@ struct PrototypeModelOptions {
   bool prior = false;        // there is a prior of the classes, whose weight is trained
   int64_t first_column = 0;  // features given as several blocks side by side: which columns this encoder reads
   int64_t columns = 0;       // 0 = all
+
+  bool operator==(const PrototypeModelOptions&) const = default;
 };
 
 class PrototypeModel : public models::Model {
  public:
   PrototypeModel(const PrototypeModelOptions& options, const models::Task& task, uint64_t seed);
 
-  at::Tensor features(const at::Tensor& x) override;
+  at::Tensor features(const at::Tensor& x) override { return finish(prepare(x)); }
+  // features(x) in two parts: what no training changes, and the rest.
+  at::Tensor prepare(const at::Tensor& x) const;
+  at::Tensor finish(const at::Tensor& prepared);
+  bool has_fixed_part() const { return encoder_is_fixed_ || (project_first_ && fixed_.defined()); }
+
   at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
   int64_t feature_width() const override { return options_.width; }
   std::string head_name() const override { return "head"; }
 
+  const PrototypeModelOptions& options() const { return options_; }
   Head& head() { return *head_; }
   // How much the prior of the classes counts, as a factor: 1 at the start.
   at::Tensor prior_scale() const { return log_scale_.exp(); }
@@ -65,6 +73,7 @@ class PrototypeModel : public models::Model {
   std::shared_ptr<models::Linear> projection_;  // if it is trained
   at::Tensor fixed_;                            // otherwise [given width, d], or undefined if they are the same
   bool project_first_ = false;
+  bool encoder_is_fixed_ = false;  // it has no parameters but a head that is not used
   at::Tensor log_scale_;
   std::shared_ptr<Head> head_;
 };

@@ -37,8 +37,8 @@ PrototypeRelease::PrototypeRelease(const PublicContext& context, const ReleaseOp
 std::unique_ptr<PrototypeRelease> make_prototype_release(const PublicContext& context, const ReleaseOptions& options,
                                                          const PrototypeShape& shape, bool clusters) {
   const bool printed = context.spec.as_printed();
-  if (options.centre && (printed || !options.noisy())) {
-    fail_user("method.centre: only sound releases with noise are centred; leave it out");
+  if (options.centre && (printed || options.silent())) {
+    fail_user("method.centre: only sound methods that send something release a centre; leave it out");
   }
   if (printed && options.selection_noise == SelectionNoise::kGumbel) {
     fail_user("method.selection_noise: the printed selection has Laplace noise; leave it out");

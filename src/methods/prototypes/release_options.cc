@@ -9,6 +9,7 @@ ReleaseOptions read_release_options(settings::Section& section) {
   o.selection_noise = section.choice("selection_noise", o.selection_noise);
   o.weighting = section.choice("weighting", o.weighting);
   o.once = section.one_of("release", "every-round", {"every-round", "once"}) == "once";
+  o.closing_round = section.boolean("closing_round", o.closing_round);
   o.radius = section.number("radius", o.radius, settings::kPositive);
   o.rho = section.number("rho", o.rho, {.low = 0.0, .high = 0.5, .low_excluded = true});
   o.split = section.number("split", o.split, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});

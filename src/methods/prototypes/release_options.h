@@ -60,11 +60,12 @@ struct ReleaseOptions {
   Selection selection = Selection::kPaper;
   SelectionNoise selection_noise = SelectionNoise::kAuto;
   Weighting weighting = Weighting::kPaper;
-  bool once = false;   // one release with the whole budget, not one in every round
-  double radius = 10;  // R
-  double rho = 0.2;    // share of the dimensions in group A
-  double split = 0.1;  // r: share of ε for private selections
-  double high = 0.1;   // H: scores are cut to [0, H]
+  bool once = false;           // one release with the whole budget, not one in every round
+  bool closing_round = false;  // nothing is released in the last round, which fine-tunes against what came before
+  double radius = 10;          // R
+  double rho = 0.2;            // share of the dimensions in group A
+  double split = 0.1;          // r: share of ε for private selections
+  double high = 0.1;           // H: scores are cut to [0, H]
   double zeta = 1e-8;
   double count_share = 0.1;   // one-sided adjacencies: what counting costs of 1/z²
   bool centre = false;        // sound: the first release is the mean of all records, which later ones are freed of

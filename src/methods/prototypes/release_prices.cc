@@ -14,7 +14,7 @@ ReleasePrices::ReleasePrices(const PublicContext& context, const ReleaseOptions&
       most_participations_(std::max<int64_t>(1, context.facts.most_participations)) {}
 
 int64_t ReleasePrices::releases(const ClientFacts& client) const {
-  return options_.once ? 1 : std::max<int64_t>(client.participations, 1);
+  return options_.once ? 1 : std::max<int64_t>(client.participations - (options_.closing_round ? 1 : 0), 1);
 }
 
 std::string ReleasePrices::how_often() const {

@@ -3,30 +3,13 @@
 #include "base/error.h"
 
 #include <cstring>
+#include <deque>
 #include <map>
 
 namespace sotto::models {
 namespace {
 
 using Kind = Pickled::Kind;
-
-PickledPtr make(Kind kind) {
-  auto value = std::make_shared<Pickled>();
-  value->kind = kind;
-  return value;
-}
-
-PickledPtr make_number(int64_t integer) {
-  auto value = make(Kind::kNumber);
-  value->integer = integer;
-  return value;
-}
-
-PickledPtr make_text(std::string_view text) {
-  auto value = make(Kind::kText);
-  value->text = text;
-  return value;
-}
 
 // The stack machine of Python's pickle module.
 class Machine {
@@ -36,7 +19,7 @@ class Machine {
   PickledPtr run() {
     while (true) {
       const auto code = static_cast<unsigned char>(take(1)[0]);
-      if (code == '.') return pop();
+      if (code == '.') return {objects_, pop().get()};
       if (!run_literal(code) && !run_container(code) && !run_object(code) && !run_stack(code))
         fail_user("{}: its pickle uses operation 0x{:02x}, which is not supported: save a plain state dict", where_,
                   code);
@@ -45,6 +28,30 @@ class Machine {
 
  private:
   [[noreturn]] void fail() const { fail_user("{}: truncated or malformed pickle", where_); }
+
+  // Objects may contain each other and themselves, so that none of them owns another: all live as long as the result.
+  PickledPtr make(Kind kind) {
+    Pickled& made = objects_->emplace_back();
+    made.kind = kind;
+    return {PickledPtr(), &made};
+  }
+  PickledPtr make_number(int64_t number) {
+    auto value = make(Kind::kNumber);
+    value->integer = number;
+    return value;
+  }
+  PickledPtr make_text(std::string_view text) {
+    auto value = make(Kind::kText);
+    value->text = text;
+    return value;
+  }
+
+  // What is copied from one object to another is little beside the file itself, unless somebody means harm.
+  void copy(size_t size) {
+    constexpr size_t kTimesTheFile = 16;
+    copied_ += size;
+    if (copied_ / kTimesTheFile > bytes_.size()) fail();
+  }
 
   std::string_view take(uint64_t size) {
     if (size > bytes_.size() - position_) fail();
@@ -123,6 +130,7 @@ class Machine {
 
   void push_global(std::string_view module, std::string_view name) {
     auto value = make(Kind::kGlobal);
+    copy(module.size() + name.size());
     value->text = std::string(module) + "." + std::string(name);
     push(std::move(value));
   }
@@ -131,6 +139,7 @@ class Machine {
     const bool dictionary = callee->text == "collections.OrderedDict";
     auto value = make(dictionary ? Kind::kMapping : Kind::kCall);
     if (!dictionary) {
+      copy(callee->text.size() + arguments->items.size());
       value->text = callee->text;
       value->items = arguments->items;
     }
@@ -326,6 +335,8 @@ class Machine {
   std::vector<PickledPtr> stack_;
   std::vector<size_t> marks_;
   std::map<uint64_t, PickledPtr> memo_;
+  std::shared_ptr<std::deque<Pickled>> objects_ = std::make_shared<std::deque<Pickled>>();
+  size_t copied_ = 0;
 };
 
 }  // namespace

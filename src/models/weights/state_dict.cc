@@ -42,13 +42,14 @@ class TensorCollector {
  public:
   TensorCollector(Files files, std::string where) : files_(std::move(files)), where_(std::move(where)) {}
 
-  NamedTensors collect(const Pickled& root) {
+  NamedTensors collect(const Pickled& saved) {
     // libtorch wraps a dictionary it saves in a note of its type.
-    if (root.text == "torch.jit._pickle.restore_type_tag" && !root.items.empty()) return collect(*root.items[0]);
+    const bool wrapped = saved.text == "torch.jit._pickle.restore_type_tag" && !saved.items.empty();
+    const Pickled& root = wrapped ? *saved.items[0] : saved;
     if (root.kind == Kind::kMapping) {
-      add_mapping(state_dict(root), "");
+      add_mapping(state_dict(root), "", 0);
     } else if (root.kind == Kind::kCall && root.text.starts_with("__torch__.")) {
-      add_script_object(root, "");
+      add_script_object(root, "", 0);
     } else {
       fail_user("{}: expected a state dict, found {}: save model.state_dict() instead", where_,
                 root.text.empty() ? "something else" : root.text);
@@ -68,23 +69,31 @@ class TensorCollector {
     return root;
   }
 
-  void add_mapping(const Pickled& mapping, const std::string& prefix) {
+  void add_mapping(const Pickled& mapping, const std::string& prefix, int depth) {
     for (const auto& [key, value] : mapping.entries)
-      if (key->kind == Kind::kText) add_value(*value, prefix + key->text);
+      if (key->kind == Kind::kText) add_value(*value, prefix + key->text, depth);
   }
 
-  void add_script_object(const Pickled& object, const std::string& prefix) {
-    constexpr size_t kLongestName = 4096;  // an object that contains itself would go on for ever
-    if (prefix.size() > kLongestName) fail(prefix);
-    if (object.state != nullptr && object.state->kind == Kind::kMapping) add_mapping(*object.state, prefix);
+  void add_script_object(const Pickled& object, const std::string& prefix, int depth) {
+    if (object.state != nullptr && object.state->kind == Kind::kMapping) add_mapping(*object.state, prefix, depth);
   }
 
-  void add_value(const Pickled& value, const std::string& name) {
+  // An object that contains itself would go on for ever, and one that contains others twice nearly so.
+  void require_end(const std::string& name, int depth) {
+    constexpr int kDeepest = 200;
+    constexpr int64_t kMostVisits = 200'000;
+    if (depth > kDeepest || ++visits_ > kMostVisits) {
+      fail_user("{}: its objects contain each other without end, at '{:.80}'", where_, name);
+    }
+  }
+
+  void add_value(const Pickled& value, const std::string& name, int depth) {
+    require_end(name, depth);
     if (value.kind != Kind::kCall) return;
     if (value.text.starts_with("__torch__."))
-      add_script_object(value, name + ".");
+      add_script_object(value, name + ".", depth + 1);
     else if (value.text == "torch._utils._rebuild_parameter" && !value.items.empty())
-      add_value(*value.items[0], name);
+      add_value(*value.items[0], name, depth + 1);
     else if (value.text == "torch._utils._rebuild_tensor_v2")
       found_.push_back({name, rebuild(value, name)});
     else if (value.text.starts_with("torch._utils._rebuild"))
@@ -112,13 +121,28 @@ class TensorCollector {
     return at::from_blob(const_cast<char*>(file->second.data()), {count}, *type);
   }
 
-  at::Tensor rebuild(const Pickled& call, const std::string& name) const {
+  // Tensors may show the same bytes of the archive several times; those that do so without measure are a trap.
+  void count_shown(const std::vector<int64_t>& sizes, int64_t element_bytes, const std::string& name) {
+    constexpr int64_t kTimesTheArchive = 16;
+    constexpr int64_t kAlways = 1 << 26;
+    int64_t bytes = element_bytes;
+    for (const int64_t size : sizes) {
+      if (size > 1 && __builtin_mul_overflow(bytes, size, &bytes)) fail(name);
+    }
+    int64_t stored = 0;
+    for (const auto& [file, content] : files_) stored += static_cast<int64_t>(content.size());
+    if (bytes > kTimesTheArchive * stored + kAlways - shown_bytes_) fail(name);
+    shown_bytes_ += bytes;
+  }
+
+  at::Tensor rebuild(const Pickled& call, const std::string& name) {
     if (call.items.size() < 4 || call.items[1]->kind != Kind::kNumber) fail(name);
     const at::Tensor source = storage(*call.items[0], name);
     const int64_t offset = call.items[1]->integer;
     const auto sizes = integers(*call.items[2], name);
     const auto strides = integers(*call.items[3], name);
     if (sizes.size() != strides.size() || offset < 0) fail(name);
+    count_shown(sizes, static_cast<int64_t>(source.element_size()), name);
     for (const int64_t size : sizes)
       if (size == 0) return at::empty(sizes, source.options());
     int64_t room = source.numel() - 1 - offset;  // elements behind the first one
@@ -133,6 +157,8 @@ class TensorCollector {
   Files files_;
   std::string where_;
   NamedTensors found_;
+  int64_t visits_ = 0;
+  int64_t shown_bytes_ = 0;
 };
 
 }  // namespace

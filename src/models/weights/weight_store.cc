@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "models/fixed/timm_vit.h"
 #include "models/vision_language/clip_network.h"
 #include "models/weights/pretrained_card.h"
 
@@ -65,6 +66,18 @@ fs::path installed_folder(const Installed& installed) {
   return data_home() / "weights" / installed.weights;
 }
 
+// Installed, or by path.
+std::optional<fs::path> timm_vit_file(const std::string& name) {
+  if (fs::is_regular_file(name)) return is_timm_vit(name) ? std::optional<fs::path>(name) : std::nullopt;
+  if (!name.starts_with("vit-")) return std::nullopt;
+  if (const auto installed = find_timm_vit(name)) return installed;
+  fail_user(
+      "backbone '{}' is not here: put its weights, with timm's names, into the folder `weights` of one of "
+      "$SOTTO_DATA's "
+      "folders, as {}.safetensors or {}-….safetensors; or name their file",
+      name, name, name);
+}
+
 }  // namespace
 
 fs::path find_weights(const std::string& name_or_path) {
@@ -107,6 +120,11 @@ Backbone find_backbone(const std::string& name) {
     return {model, installed->image_size};
   }
   if (const auto card = read_pretrained_card(name)) return {card->model, card->image_size};
+  if (const auto vit = timm_vit_file(name)) {
+    model.name = kTimmVit;
+    model.weights = vit->string();
+    return {model, TimmVit(*vit).resized()};
+  }
   if (fs::is_regular_file(whole)) {
     model.name = patches ? "clip-patches" : "clip";
     model.weights = whole;

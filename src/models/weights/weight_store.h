@@ -23,8 +23,11 @@ struct Backbone {
   int64_t image_size = 0;  // what it was trained for, or a good compromise; 0 = does not matter
 };
 
-// "hog" and "scatter", which have no weights; "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", the name given to `sotto pretrain`, or the file of a CLIP
-// model; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
+// The name of the model of a ViT with timm's names, which is no model of the catalogue.
+inline constexpr const char* kTimmVit = "timm-vit";
+
+// "hog" and "scatter", which have no weights; "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", "vit-tiny" or another ViT whose file is installed (fixed/timm_vit.h), the name given to `sotto pretrain`, or the file of
+// such a ViT or of a CLIP model; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
 // UserError.
 Backbone find_backbone(const std::string& name);
 // Several of them, joined by "+".

@@ -28,7 +28,8 @@ void require_possible(const CalibrationTarget& target, const Step& shape, int64_
     fail_user("the target epsilon must be between {} and {}, not {}", kLeastEpsilon, kMostEpsilon, target.epsilon);
   }
   require_valid_delta(target.delta);
-  if (shape.kind != Step::Kind::kGaussian && shape.kind != Step::Kind::kLaplace) {
+  if (shape.kind != Step::Kind::kGaussian && shape.kind != Step::Kind::kLaplace &&
+      shape.kind != Step::Kind::kCohortGaussian) {
     fail_user("only gaussian and laplace noise can be calibrated, not a {} step", to_text(shape.kind));
   }
   if (count < 1) fail_user("the number of steps to calibrate must be at least 1, not {}", count);

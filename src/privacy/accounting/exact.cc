@@ -141,6 +141,7 @@ std::string why_not_exact(std::span<const Steps> steps) {
   }
   if (all.size() > 1) return "a mixture of mechanisms has no closed form: use pld";
   const Step& step = all.front().step;
+  if (step.kind == Step::Kind::kCohortGaussian) return "a cohort of fixed size has no closed form: use pld";
   if (is_mirrored(step)) return "sampling under replace has a closed form for the Gaussian only: use pld";
   if (all.front().count == 1) return "";
   if (step.sampled()) return "more than one sampled step has no closed form: use pld";

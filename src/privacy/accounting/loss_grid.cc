@@ -108,7 +108,11 @@ class Builder {
 };
 
 LossRange base_range(const Step& step, const BaseLoss& base, double tail_mass) {
-  if (base.gaussian) return gaussian_range(step, tail_mass);
+  if (base.gaussian) {
+    LossRange range = gaussian_range(step, tail_mass);
+    if (is_mirrored(step)) range.low = 0;
+    return range;
+  }
   return {is_mirrored(step) ? 0 : -base.highest, base.highest};
 }
 

@@ -101,17 +101,18 @@ void add_allocated(LossNodes& nodes, const Step& step, const NodeLimits& limits)
   }
 }
 
-// Gauss-Legendre panels over Laplace's density on [low, highest].
-void add_laplace(LossNodes& nodes, const BaseLoss& base, double q, double low, const NodeLimits& limits) {
+// Gauss-Legendre panels over a density on [low, high], which changes by at most `rate` per unit in its logarithm.
+void add_panels(LossNodes& nodes, const BaseLoss& base, double q, double low, double high, double rate,
+                const NodeLimits& limits) {
   static constexpr std::array<double, 8> kNodes = {-0.960289856497536232, -0.796666477413626740, -0.525532409916328986,
                                                    -0.183434642495649805, 0.183434642495649805,  0.525532409916328986,
                                                    0.796666477413626740,  0.960289856497536232};
   static constexpr std::array<double, 8> kWeights = {0.101228536290376259, 0.222381034453374471, 0.313706645877887287,
                                                      0.362683783378361983, 0.362683783378361983, 0.313706645877887287,
                                                      0.222381034453374471, 0.101228536290376259};
-  const double width = base.highest - low;
+  const double width = high - low;
   const auto panels = static_cast<int64_t>(
-      std::clamp(std::ceil(width * (1 + std::min(limits.max_tilt, 1e3) + limits.max_frequency) / 2), 4.0, 2e5));
+      std::clamp(std::ceil(width * (rate + std::min(limits.max_tilt, 1e3) + limits.max_frequency) / 2), 4.0, 2e5));
   const double radius = width / static_cast<double>(panels) / 2;
   for (int64_t i = 0; i < panels; ++i) {
     const double centre = low + radius * static_cast<double>(2 * i + 1);
@@ -120,6 +121,14 @@ void add_laplace(LossNodes& nodes, const BaseLoss& base, double q, double low, c
       add(nodes, sampled_loss(t, q), base.log_density(t) - t + std::log(radius * kWeights[j]));
     }
   }
+}
+
+// Losses of at least 0, which begin sharply.
+void add_mirrored_gaussian(LossNodes& nodes, const Step& step, const BaseLoss& base, const NodeLimits& limits) {
+  const double mu = base.mu;
+  double high = mu * mu / 2 + kReach * mu + limits.max_tilt * mu * mu;
+  if (limits.tail_mass > 0) high = std::min(high, gaussian_range(step, limits.tail_mass).high + kTaperShift * mu);
+  add_panels(nodes, base, step.sampling_rate, 0, high, (high / mu + mu) / mu, limits);
 }
 
 // Moments of a discrete Gaussian of σ ≥ 2 are the Gaussian's but for e^{-2π²σ²}; below it has few atoms.
@@ -173,11 +182,14 @@ LossNodes loss_nodes(const Step& step, Direction direction, const NodeLimits& li
   const BaseLoss base = base_loss(step);
   if (step.allocated()) {
     add_allocated(nodes, step, limits);
+  } else if (base.gaussian && is_mirrored(step)) {
+    add_mirrored_gaussian(nodes, step, base, limits);
+    mirror(nodes, 0);
   } else if (base.gaussian) {
     add_gaussian(nodes, step, base, direction, limits);
   } else {
     if (base.has_density) {
-      add_laplace(nodes, base, q, is_mirrored(step) ? 0 : -base.highest, limits);
+      add_panels(nodes, base, q, is_mirrored(step) ? 0 : -base.highest, base.highest, 1, limits);
     }
     for (const BaseLoss::Atom& atom : base.atoms) {
       if (is_mirrored(step) && atom.loss < 0) continue;

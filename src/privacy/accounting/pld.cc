@@ -232,6 +232,7 @@ class Engine {
 constexpr double kLeastOnGrid = 0.01;
 
 bool is_plain_gaussian(const Step& step) {
+  if (step.kind == Step::Kind::kCohortGaussian) return !step.sampled() || step.noise_multiplier < 2 * kLeastOnGrid;
   if (step.kind != Step::Kind::kGaussian) return false;
   if (step.noise_multiplier < kLeastOnGrid) return true;
   return !step.sampled() && !(step.allocated() && allocation_matters(step));
@@ -272,22 +273,76 @@ std::optional<Steps> take_loud_gaussian(std::vector<Steps>& steps) {
   return loud;
 }
 
-// The same as plain Gaussians, if there are no other steps than these and allocated ones; otherwise nothing. An average
-// is less than its terms in the convex order (allocation.h), so a bound for these is one for those.
+// The same as plain Gaussians, if there are no other steps than these, allocated ones and fixed cohorts; otherwise
+// nothing. An average is less than its terms in the convex order (allocation.h), and a mixture of pairs than the worst of
+// them, so a bound for these is one for those.
 std::vector<Steps> unamplified(std::span<const Steps> steps) {
   std::vector<Steps> result;
   bool any = false;
   for (Steps entry : steps) {
-    any = any || entry.step.allocated();
-    entry.step.batches = 1;
+    any = any || entry.step.allocated() || entry.step.kind == Step::Kind::kCohortGaussian;
+    entry.step = entry.step.in_public();
     result.push_back(entry);
   }
   return any && all_unsampled_gaussians(result) ? merged(result) : std::vector<Steps>{};
 }
 
+// Where one record of an allocation becomes another.
+bool replaces_allocated(std::span<const Steps> steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const Steps& entry) { return entry.step.allocated() && !is_one_sided(entry.step.adjacency); });
+}
+
+// Either record against none: an allocated one moves half as far, and other Gaussians are taken to move as far as ever.
+// Nothing if there are other steps.
+std::optional<std::vector<Steps>> against_none(std::span<const Steps> steps) {
+  std::vector<Steps> result;
+  for (Steps entry : steps) {
+    if (entry.step.kind != Step::Kind::kGaussian || entry.step.sampled()) return std::nullopt;
+    if (entry.step.allocated()) {
+      entry.step = Step::allocated(2 * entry.step.noise_multiplier, entry.step.batches, Adjacency::kZeroOut);
+    }
+    result.push_back(entry);
+  }
+  return result;
+}
+
+std::vector<Steps> in_public(std::span<const Steps> steps) {
+  std::vector<Steps> result(steps.begin(), steps.end());
+  for (Steps& entry : result) entry.step = entry.step.in_public();
+  return result;
+}
+
+// From one record to none and on to the other: (e, d) twice is (2e, (1 + e^e)d). Proof: docs/proofs/random-allocation.md
+double epsilon_by_way_of_none(std::span<const Steps> either, double delta) {
+  constexpr double kPrecision = 2e-5;
+  double best = kInfinity;
+  double assumed = guess_epsilon(either, delta / 3);  // an upper bound of e, once `half` is not above it
+  for (int i = 0; i < 10; ++i) {
+    const double half = pld_epsilon(either, delta / (1 + std::exp(assumed)));
+    if (half <= assumed) {
+      best = std::min(best, 2 * half);
+      if (assumed - half <= 2 * kPrecision * half) break;
+      assumed = half * (1 + kPrecision);
+    } else {
+      assumed = half + (half - assumed) / 2 + kPrecision * half;
+    }
+  }
+  return best;
+}
+
+double log_delta_by_way_of_none(std::span<const Steps> either, double epsilon) {
+  return std::min(0.0, pld_log_delta(either, epsilon / 2) + std::log1p(std::exp(epsilon / 2)) * (1 + 1e-15) + 1e-15);
+}
+
 }  // namespace
 
 double pld_epsilon(std::span<const Steps> steps, double delta) {
+  if (replaces_allocated(steps)) {
+    const double known = pld_epsilon(in_public(steps), delta);
+    const auto either = against_none(steps);
+    return either ? std::min(known, epsilon_by_way_of_none(*either, delta)) : known;
+  }
   std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
   if (const auto loud = take_loud_gaussian(all)) {
@@ -300,6 +355,11 @@ double pld_epsilon(std::span<const Steps> steps, double delta) {
 }
 
 double guess_epsilon(std::span<const Steps> steps, double delta) {
+  if (replaces_allocated(steps)) {
+    const double known = guess_epsilon(in_public(steps), delta);
+    const auto either = against_none(steps);
+    return either ? std::min(known, 2 * guess_epsilon(*either, delta / 4)) : known;
+  }
   std::vector<Steps> all = compacted(steps);
   if (all.empty()) return 0;
   if (const auto loud = take_loud_gaussian(all)) {
@@ -310,11 +370,17 @@ double guess_epsilon(std::span<const Steps> steps, double delta) {
 }
 
 double pld_log_delta(std::span<const Steps> steps, Direction direction, double epsilon) {
+  if (replaces_allocated(steps)) return pld_log_delta(steps, epsilon);
   const std::vector<Steps> all = compacted(steps);
   return all.empty() ? -kInfinity : Engine(all).log_delta(direction, epsilon);
 }
 
 double pld_log_delta(std::span<const Steps> steps, double epsilon) {
+  if (replaces_allocated(steps)) {
+    const double known = pld_log_delta(in_public(steps), epsilon);
+    const auto either = against_none(steps);
+    return either ? std::min(known, log_delta_by_way_of_none(*either, epsilon)) : known;
+  }
   std::vector<Steps> all = compacted(steps);
   if (all.empty()) return -kInfinity;
   if (const auto loud = take_loud_gaussian(all)) {

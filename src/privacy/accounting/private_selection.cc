@@ -1,6 +1,7 @@
 #include "privacy/accounting/private_selection.h"
 
 #include "base/error.h"
+#include "privacy/accounting/distance.h"
 #include "privacy/accounting/proven.h"
 #include "privacy/accounting/renyi.h"
 
@@ -106,17 +107,6 @@ double least_epsilon(const std::vector<double>& divergences, double delta) {
     least = std::min(least, converted(divergences[i], orders()[i], delta));
   }
   return least;
-}
-
-// The least ε that leaves room for a total variation τ on both sides: (1 + e^ε)τ of δ.
-template <typename F>
-double with_distance(double tau, double delta, const F& epsilon_at) {
-  if (tau == 0) return epsilon_at(delta);
-  for (const double share : {1e-6, 1e-3, 0.1, 0.5}) {
-    const double epsilon = epsilon_at(delta * (1 - share));
-    if ((1 + std::exp(epsilon)) * tau <= share * delta) return epsilon;
-  }
-  return kInfinity;
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ bool is_nearly_sum(double epsilon, std::span<const Steps> steps) {
 }
 
 double renyi_answer(Question question, std::vector<Steps> steps, double argument) {
-  for (Steps& entry : steps) entry.step.batches = 1;  // an upper bound, where Rényi divergences know no other
+  for (Steps& entry : steps) entry.step = entry.step.in_public();  // Rényi divergences know no better
   return answer(Method::kRdp, question, steps, argument);
 }
 

@@ -110,7 +110,8 @@ RenyiCurve::Best least(const F& value, Orders orders) {
 
 }  // namespace
 
-double renyi_divergence(const Step& step, double order) {
+double renyi_divergence(const Step& stated, double order) {
+  const Step step = stated.kind == Step::Kind::kCohortGaussian ? stated.in_public() : stated;
   if (step.allocated()) fail_user("Rényi divergences of random allocation are not computed: use pld");
   if (step.kind == Step::Kind::kApproximate && step.delta > 0) return kInfinity;
   if (!step.sampled()) {

@@ -103,10 +103,13 @@ auto with_tails_cut(std::span<const Steps> steps, Direction direction, double lo
   if (std::any_of(steps.begin(), steps.end(), [](const Steps& entry) { return entry.step.allocated(); })) {
     fail_user("the saddle-point integral does not cover random allocation: use pld");
   }
-  if (std::any_of(steps.begin(), steps.end(),
-                  [](const Steps& entry) { return entry.step.kind == Step::Kind::kDiscreteGaussian; })) {
+  const auto has = [&](Step::Kind kind) {
+    return std::any_of(steps.begin(), steps.end(), [&](const Steps& entry) { return entry.step.kind == kind; });
+  };
+  if (has(Step::Kind::kDiscreteGaussian)) {
     fail_user("the saddle-point integral does not cover discrete gaussian noise: use pld");
   }
+  if (has(Step::Kind::kCohortGaussian)) fail_user("the saddle-point integral does not cover fixed cohorts: use pld");
   const double count = static_cast<double>(total_count(steps));
   for (const double log_share : {-27.0, -18.0, -14.0, -12.0}) {
     const double tail_mass = std::exp(std::max(log_delta, -640.0) + log_share) / count;

@@ -16,7 +16,7 @@ constexpr double kLeastRate = 1e-12;
 
 void require_valid(const Step& step) {
   using Kind = Step::Kind;
-  if (step.kind == Kind::kGaussian || step.kind == Kind::kLaplace) {
+  if (step.kind == Kind::kGaussian || step.kind == Kind::kLaplace || step.kind == Kind::kCohortGaussian) {
     if (!(std::isfinite(step.noise_multiplier) && step.noise_multiplier > 0)) {
       fail_user("the noise multiplier must be a finite number above 0, not {}", step.noise_multiplier);
     }
@@ -52,9 +52,6 @@ void require_valid(const Step& step) {
     fail_user("random allocation is accounted for with gaussian noise only, not for a {} step", to_text(step.kind));
   }
   if (step.sampled()) fail_user("records are either sampled at a rate or allocated to batches, not both");
-  if (!is_one_sided(step.adjacency)) {
-    fail_user("random allocation amplifies under add-remove and zero-out only, not under {}", to_text(step.adjacency));
-  }
 }
 
 }  // namespace
@@ -95,6 +92,8 @@ std::string_view to_text(Step::Kind kind) {
       return "discrete-gaussian";
     case Step::Kind::kBoundedRange:
       return "bounded-range";
+    case Step::Kind::kCohortGaussian:
+      return "cohort-gaussian";
   }
   return "";
 }
@@ -102,11 +101,12 @@ std::string_view to_text(Step::Kind kind) {
 Step::Kind mechanism_from_text(std::string_view name) {
   using Kind = Step::Kind;
   for (const Kind kind : {Kind::kGaussian, Kind::kLaplace, Kind::kPure, Kind::kApproximate, Kind::kDiscreteGaussian,
-                          Kind::kBoundedRange}) {
+                          Kind::kBoundedRange, Kind::kCohortGaussian}) {
     if (to_text(kind) == name) return kind;
   }
   fail_user(
-      "there is no mechanism '{}': it is gaussian, laplace, pure, approximate, discrete-gaussian or bounded-range",
+      "there is no mechanism '{}': it is gaussian, laplace, pure, approximate, discrete-gaussian, bounded-range or "
+      "cohort-gaussian",
       name);
 }
 
@@ -132,6 +132,19 @@ Step Step::discrete_gaussian(double stddev, Adjacency adjacency) {
 
 Step Step::bounded_range(double epsilon, double sampling_rate, Adjacency adjacency) {
   return {Kind::kBoundedRange, 0, epsilon, 0, sampling_rate, adjacency, 1};
+}
+
+Step Step::cohort(double noise_multiplier, double sampling_rate, Adjacency adjacency) {
+  return {Kind::kCohortGaussian, noise_multiplier, 0, 0, sampling_rate, adjacency, 1};
+}
+
+Step Step::in_public() const {
+  Step step = *this;
+  step.batches = 1;
+  if (kind != Kind::kCohortGaussian) return step;
+  step.kind = Kind::kGaussian;
+  step.sampling_rate = 1;
+  return step;
 }
 
 Step Step::allocated(double noise_multiplier, int64_t batches, Adjacency adjacency) {

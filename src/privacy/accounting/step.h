@@ -36,6 +36,9 @@ struct Step {
     kApproximate,       // (epsilon, delta): with probability delta everything is revealed
     kDiscreteGaussian,  // integers; noise_multiplier = σ, and one integer moves by 1 (several: as many steps)
     kBoundedRange,      // privacy losses lie in an interval of length epsilon: the exponential mechanism
+    // A Gaussian of a cohort of fixed size, drawn without replacement: sampling_rate is the share of all that it holds,
+    // noise_multiplier is stddev / Δ₂, Δ₂ being what one of its members moves.
+    kCohortGaussian,
   };
 
   Kind kind = Kind::kGaussian;
@@ -57,12 +60,15 @@ struct Step {
                           Adjacency adjacency = Adjacency::kAddRemove);
   static Step discrete_gaussian(double stddev, Adjacency adjacency = Adjacency::kAddRemove);
   static Step bounded_range(double epsilon, double sampling_rate = 1, Adjacency adjacency = Adjacency::kAddRemove);
+  static Step cohort(double noise_multiplier, double sampling_rate, Adjacency adjacency = Adjacency::kAddRemove);
   static Step allocated(double noise_multiplier, int64_t batches, Adjacency adjacency = Adjacency::kAddRemove);
 
   bool sampled() const { return sampling_rate < 1; }
   bool allocated() const { return batches > 1; }
   // Whether chance decides where a record takes part: such steps speak of their adjacency.
   bool amplified() const { return sampled() || allocated(); }
+  // The same if everybody knew who takes part: an upper bound, for accountants that know no better.
+  Step in_public() const;
 };
 
 std::string_view to_text(Step::Kind kind);
@@ -77,8 +83,7 @@ struct Steps {
 };
 
 // A UserError with one reason unless every parameter is finite and in its range, counts are not negative, and all
-// amplified steps speak of one adjacency. Random allocation is for Gaussians under a one-sided adjacency, and is not
-// sampled as well. Discrete Gaussians have a σ between 1e-3 and 1e5 and are not sampled.
+// amplified steps speak of one adjacency. Random allocation is for Gaussians, and is not sampled as well. Discrete Gaussians have a σ between 1e-3 and 1e5 and are not sampled.
 void require_valid(std::span<const Steps> steps);
 
 // Whether discrete Gaussian noise of this σ has a privacy-loss distribution of a size that is computed.

@@ -39,7 +39,7 @@ double tail_quantile(const F& tail, double mass) {
 }  // namespace
 
 LossRange gaussian_range(const Step& step, double tail_mass) {
-  const double mu = 1 / step.noise_multiplier;
+  const double mu = base_loss(step).mu;
   const double q = step.sampling_rate;
   const double low = tail_quantile([](double z) { return static_cast<double>(normal_tail(z)); }, tail_mass);
   const double high = tail_quantile(
@@ -51,7 +51,7 @@ LossRange gaussian_range(const Step& step, double tail_mass) {
 }
 
 bool is_symmetric(const Step& step) {
-  return !step.amplified() || !is_one_sided(step.adjacency);
+  return !step.amplified() || !is_one_sided(step.adjacency) || step.kind == Step::Kind::kCohortGaussian;
 }
 
 bool is_replaced_gaussian(const Step& step) {
@@ -59,7 +59,9 @@ bool is_replaced_gaussian(const Step& step) {
 }
 
 bool is_mirrored(const Step& step) {
-  return step.sampled() && !is_one_sided(step.adjacency) && step.kind != Step::Kind::kGaussian;
+  if (!step.sampled()) return false;
+  return step.kind == Step::Kind::kCohortGaussian ||
+         (!is_one_sided(step.adjacency) && step.kind != Step::Kind::kGaussian);
 }
 
 bool reveals_absence(const Step& step) {
@@ -82,9 +84,10 @@ BaseLoss base_loss(const Step& step) {
   };
   switch (step.kind) {
     case Step::Kind::kGaussian:
+    case Step::Kind::kCohortGaussian:
       base.has_density = true;
       base.gaussian = true;
-      base.mu = 1 / step.noise_multiplier;
+      base.mu = (is_mirrored(step) && is_one_sided(step.adjacency) ? 2 : 1) / step.noise_multiplier;
       base.highest = std::numeric_limits<double>::infinity();
       base.log_scale = -kHalfLogTwoPi - std::log(base.mu);
       break;

@@ -26,6 +26,10 @@
 // M₁, M₁' the outputs holding either record and M₀ without, H_α = q·H_α'(M₁ ‖ (1-β)M₀ + βM₁') for α' = 1+(α-1)/q and
 // some β in [0,1], and H is convex in its second argument.
 //
+// A cohort of fixed size, drawn without replacement, is of that last kind: where our client is not in it, somebody else
+// is. All three outputs lie within Δ of each other under replace, within 2Δ where a client adds something or nothing, so
+// that the base loss is a Gaussian's of multiplier z, or z/2 (docs/proofs/client-level.md).
+//
 // Proof: docs/proofs/poisson-batches.md
 #pragma once
 

@@ -14,7 +14,7 @@ int64_t batches_per_epoch(const DescentPlan& plan) {
 }
 
 int64_t steps_per_epoch(const DescentPlan& plan) {
-  if (plan.sampling == Sampling::kDisjoint) return batches_per_epoch(plan);
+  if (plan.sampling != Sampling::kPoisson) return batches_per_epoch(plan);
   return static_cast<int64_t>(std::ceil(1.0 / plan.rate - 1e-9));
 }
 
@@ -39,7 +39,7 @@ std::vector<at::Tensor> Batches::next_epoch() {
     }
     return batches;
   }
-  if (is_one_sided(plan_.neighbours.adjacency)) {
+  if (plan_.allocates()) {
     return scattered_epoch(records_, batches_per_epoch(plan_), secret_);
   }
   return sliced_epoch(records_, plan_.batch, order_);

@@ -63,7 +63,8 @@ void ConvTerm::add_packed(const Chunk& chunk) {
 
 void ConvTerm::add_stored(const Chunk& chunk) {
   if (stored_.empty()) {
-    add_product(without_non_finite(ghost_.input, chunk), scaled(ghost_.gradient, chunk, weight_->group));
+    add_product(without_non_finite(ghost_.input, chunk).to(at::kDouble),
+                scaled(ghost_.gradient.to(at::kDouble), chunk, weight_->group));
     return;
   }
   for (const int64_t i : chunk.non_finite()) stored_[static_cast<size_t>(i)] = at::Tensor();
@@ -73,7 +74,7 @@ void ConvTerm::add_stored(const Chunk& chunk) {
 }
 
 // One matrix product per kernel offset, over all examples and positions: what this form is taken for (few positions,
-// many channels) is where at::'s weight gradients are slowest.
+// many channels) is where at::'s weight gradients are slowest. In doubles, as positions may cancel (gram.h).
 void ConvTerm::add_product(const at::Tensor& input, const at::Tensor& gradient) const {
   const int64_t kernel = options_.kernel, stride = options_.stride, padding = options_.padding;
   const int64_t height = gradient.size(2), width = gradient.size(3);

@@ -16,10 +16,6 @@ at::Tensor gram(const at::Tensor& vectors) {
   return at::bmm(doubles, doubles.transpose(1, 2));
 }
 
-double rounded_up(double square, double spread, int64_t terms) {
-  return std::max(square, 0.0) + 2.0 * static_cast<double>(terms + 8) * kUnit * spread * spread;
-}
-
 // Σ_{p,q} of one example's output Gram matrix times the patches' one.
 class PatchProduct {
  public:
@@ -80,6 +76,10 @@ class PatchProduct {
 };
 
 }  // namespace
+
+double rounded_up(double square, double spread, int64_t terms) {
+  return std::max(square, 0.0) + 2.0 * static_cast<double>(terms + 8) * kUnit * spread * spread;
+}
 
 std::vector<double> gram_squares(const at::Tensor& a, const at::Tensor& g) {
   const int64_t examples = a.size(0), length = a.size(1);

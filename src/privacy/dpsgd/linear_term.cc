@@ -34,9 +34,7 @@ class LinearTerm : public LayerTerm {
     if (weight_ && stored_) {
       add_stored(chunk);
     } else if (weight_) {
-      const at::Tensor g = scaled(g_, chunk, weight_->group), a = without_non_finite(a_, chunk);
-      at::Tensor sum = weight_->gradient;
-      sum.addmm_(g.flatten(0, 1).t(), a.flatten(0, 1));
+      add_product(chunk);
     }
     forget();
   }
@@ -90,6 +88,20 @@ class LinearTerm : public LayerTerm {
         squares[i] += models::ops::store_outer(shape_, a + i * shape_.length * shape_.in,
                                                g + i * shape_.length * shape_.out, rows + i * floats);
     });
+  }
+
+  // Positions may cancel, so that their sum is exact only in doubles (gram.h).
+  void add_product(const Chunk& chunk) {
+    const bool one_position = g_.size(1) == 1;
+    const auto precise = [&](const at::Tensor& values) { return one_position ? values : values.to(at::kDouble); };
+    const at::Tensor g = scaled(precise(g_), chunk, weight_->group).flatten(0, 1);
+    const at::Tensor a = precise(without_non_finite(a_, chunk)).flatten(0, 1);
+    at::Tensor sum = weight_->gradient;
+    if (one_position) {
+      sum.addmm_(g.t(), a);
+    } else {
+      sum.add_(g.t().mm(a));
+    }
   }
 
   void add_stored(const Chunk& chunk) {

@@ -40,8 +40,12 @@ int64_t DescentPlan::touches() const {
   return sampling == Sampling::kPoisson ? steps() : epochs;
 }
 
+bool DescentPlan::allocates() const {
+  return sampling == Sampling::kAllocated || (sampling == Sampling::kDisjoint && is_one_sided(neighbours.adjacency));
+}
+
 int64_t DescentPlan::allocation() const {
-  if (sampling != Sampling::kDisjoint || !is_one_sided(neighbours.adjacency)) return 1;
+  if (!allocates()) return 1;
   int64_t batches = batches_per_epoch(*this), scale = 1;
   for (; batches / scale >= kAllocationSteps; scale *= 2) {
   }
@@ -75,7 +79,11 @@ GroupwiseGaussian NoisyDescent::mechanism(const DescentPlan& plan, double clip) 
   std::vector<Group> groups = {{kGradient, 1, flat_.gradient().numel(), sum_sensitivity(clip, adjacency)}};
   std::vector<double> weights = {1.0};
   if (plan.quantile) {
-    groups.push_back(norm_group(*plan.quantile, adjacency, plan.sampling == Sampling::kPoisson));
+    groups.push_back(norm_group(*plan.quantile, adjacency, plan.sampling != Sampling::kDisjoint));
+    if (plan.quantile->in_the_clear) {
+      const double stddev = plan.noise_multiplier * groups.front().sensitivity;
+      return GroupwiseGaussian::with_stddevs(std::move(groups), {stddev, 0});
+    }
     const double share = below_weight(*plan.quantile, plan.noise_multiplier, plan.expected_batch());
     weights = {1.0 - share, share};
   }
@@ -99,7 +107,7 @@ void NoisyDescent::prepare_clipper(const DescentPlan& plan) {
   for (const LayerShare& layer : plan.layers) chosen.push_back(layer.chosen());
   const bool together = plan.bounds_layers_together();
   const auto usual_batch = static_cast<int64_t>(std::ceil(plan.expected_batch()));
-  const bool vary = plan.sampling == Sampling::kPoisson || is_one_sided(plan.neighbours.adjacency);
+  const bool vary = plan.sampling == Sampling::kPoisson || plan.allocates();
   if (clipper_ && chosen == clipped_ && together == clipped_together_ && plan.normalise == normalised_) {
     clipper_->expect_batches(usual_batch, vary);
     return;
@@ -128,6 +136,16 @@ void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {
     if (layer.chosen()) bounds.push_back(layer.clip);
   }
   clipper_->set_bounds(bounds);
+}
+
+ClippedSum NoisyDescent::clipped_sum(RandomStream& stream) {
+  if (!views_.several()) return clipper_->sum(batch_.x, batch_.y);
+  const Views views(views_, stream);
+  return clipper_->sum_losses(batch_.x, batch_.y, [&](const at::Tensor& x, const at::Tensor& y) {
+    at::Tensor total = cross_entropy(model_.logits(x), y);
+    for (size_t i = 1; i < views.size(); ++i) total = total + cross_entropy(model_.logits(views.of(x, i)), y);
+    return total / static_cast<double>(views.size());
+  });
 }
 
 NamedTensors NoisyDescent::gradients(const DescentPlan& plan, const at::Tensor& sum) const {
@@ -174,6 +192,8 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
   SOTTO_INVARIANT(mechanism(plan, plan.clip).is_paid_by(receipt));
   Batches batches(plan, indices, receipt, context);
   NoiseSource noise = context.noise_source(receipt, "noise");
+  RandomStream view_stream(context.seed, "views", static_cast<uint64_t>(context.round),
+                           static_cast<uint64_t>(context.client));
   prepare_clipper(plan);
   double clip = plan.clip;
   std::optional<NamedTensor> known;
@@ -188,7 +208,7 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
       at::Tensor norms = at::empty({0}), clipped = flat_.gradient();
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
-        const ClippedSum sum = clipper_->sum(batch_.x, batch_.y);
+        const ClippedSum sum = clipped_sum(view_stream);
         clipped = sum.gradient;
         norms = sum.norms;
         loss += sum.loss;

@@ -17,6 +17,7 @@
 #include "models/model.h"
 #include "privacy/channel.h"
 #include "privacy/dpsgd/clipper.h"
+#include "privacy/dpsgd/views.h"
 #include "privacy/mechanisms/gaussian.h"
 #include "privacy/mechanisms/quantile.h"
 #include "privacy/release.h"
@@ -31,7 +32,8 @@ namespace sotto::privacy {
 
 enum class Sampling {
   kDisjoint,  // epochs of disjoint batches: a record is touched once per epoch
-  kPoisson    // every step takes each record with probability `rate`: amplification
+  kPoisson,   // every step takes each record with probability `rate`: amplification
+  kAllocated  // epochs in which every record draws its batch; where records are one-sided, kDisjoint is the same
 };
 
 // Poisson batches in which records have rates of their own.
@@ -70,6 +72,8 @@ struct DescentPlan {
   Neighbours neighbours;
 
   bool bounds_layers_together() const;
+  // Whether every record draws its batch of an epoch on its own.
+  bool allocates() const;
   int64_t steps() const;    // in all
   int64_t touches() const;  // of one record, at most (at `rate`)
   // Among how many batches a record is allocated at random, as it is accounted for: somewhat fewer than there are, so
@@ -90,6 +94,9 @@ class NoisyDescent {
   // The model's trainable parameters are all trained with noise; the shared ones are released.
   NoisyDescent(models::Model& model, const models::FlatParameters& flat);
 
+  // From the next run on a record's gradient is the mean over these views of it. Records must be images.
+  void average_views(const ViewOptions& views) { views_ = views; }
+
   // What `run` releases, to the server, and what that costs; where records differ, for those of the largest rate.
   Channel channel(const DescentPlan& plan, std::string what) const;
   // Of the noise in one step's mean gradient, expected.
@@ -107,6 +114,7 @@ class NoisyDescent {
   // Makes the clipper for the layers that are trained.
   void prepare_clipper(const DescentPlan& plan);
   void set_bounds(const DescentPlan& plan, double clip);
+  ClippedSum clipped_sum(RandomStream& stream);  // of batch_
   // Those of trained layers, or the whole gradient.
   NamedTensors gradients(const DescentPlan& plan, const at::Tensor& sum) const;
   NamedTensors released(const DescentPlan& plan) const;
@@ -117,6 +125,7 @@ class NoisyDescent {
   std::unique_ptr<PerExampleClipper> clipper_;
   std::vector<bool> clipped_;  // which layers the clipper is for; empty: all of them as one
   bool clipped_together_ = false, normalised_ = false;
+  ViewOptions views_;
   data::Batch batch_;
 };
 

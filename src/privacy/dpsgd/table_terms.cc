@@ -1,9 +1,13 @@
+#include "privacy/dpsgd/gram.h"
 #include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <span>
+#include <vector>
 
 namespace sotto::privacy {
 namespace {
@@ -25,9 +29,19 @@ class EmbeddingTerm : public LayerTerm {
     for (int64_t i = 0; i < chunk.examples(); ++i) squares[i] += square_of(i);
   }
 
+  // Row by row, in doubles: gradients at equal ids may cancel, within an example and beyond.
   void add_weighted(const Chunk& chunk) override {
-    at::Tensor sum = weight_.gradient;
-    sum.index_add_(0, ids_.flatten(), scaled(gradients_, chunk, weight_.group).flatten(0, 1));
+    const at::Tensor weighted = scaled(gradients_.to(at::kDouble), chunk, weight_.group);
+    const double* values = weighted.data_ptr<double>();
+    const int64_t width = weighted.size(2);
+    for_each_id(0, ids_.numel(), [&](int64_t id, std::span<const int64_t> places) {
+      float* out = weight_.gradient.data_ptr<float>() + id * width;
+      for (int64_t k = 0; k < width; ++k) {
+        double sum = out[k];
+        for (const int64_t place : places) sum += values[place * width + k];
+        out[k] = static_cast<float>(sum);
+      }
+    });
     forget();
   }
 
@@ -38,22 +52,37 @@ class EmbeddingTerm : public LayerTerm {
   }
 
  private:
+  // Calls `use` with every id that occurs at places begin … end, in order, and the places where it does.
+  template <typename Use>
+  void for_each_id(int64_t begin, int64_t end, const Use& use) const {
+    const int64_t* ids = ids_.data_ptr<int64_t>();
+    std::vector<int64_t> order(static_cast<size_t>(end - begin));
+    std::iota(order.begin(), order.end(), begin);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return ids[a] < ids[b]; });
+    for (auto first = order.begin(); first != order.end();) {
+      const auto last = std::find_if(first, order.end(), [&](int64_t place) { return ids[place] != ids[*first]; });
+      use(ids[*first], std::span<const int64_t>(first, last));
+      first = last;
+    }
+  }
+
   double square_of(int64_t example) const {
     const int64_t length = ids_.size(1), width = gradients_.size(2);
-    const int64_t* ids = ids_.data_ptr<int64_t>() + example * length;
-    const float* gradients = gradients_.data_ptr<float>() + example * length * width;
-    std::vector<int64_t> order(static_cast<size_t>(length));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return ids[a] < ids[b]; });
-    std::vector<double> row(static_cast<size_t>(width));
-    double square = 0.0;
-    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      std::fill(row.begin(), row.end(), 0.0);
-      for (end = begin; end < order.size() && ids[order[end]] == ids[order[begin]]; ++end)
-        for (size_t k = 0; k < row.size(); ++k) row[k] += gradients[order[end] * width + static_cast<int64_t>(k)];
-      for (const double value : row) square += value * value;
+    const float* gradients = gradients_.data_ptr<float>();
+    double square = 0.0, spread = 0.0;
+    for_each_id(example * length, (example + 1) * length, [&](int64_t, std::span<const int64_t> places) {
+      for (int64_t k = 0; k < width; ++k) {
+        double sum = 0.0;
+        for (const int64_t place : places) sum += gradients[place * width + k];
+        square += sum * sum;
+      }
+    });
+    for (int64_t place = example * length; place < (example + 1) * length; ++place) {
+      double own = 0.0;
+      for (int64_t k = 0; k < width; ++k) own += std::pow(gradients[place * width + k], 2);
+      spread += std::sqrt(own);
     }
-    return square;
+    return rounded_up(square, spread, length * length + width);
   }
 
   Parameter weight_;

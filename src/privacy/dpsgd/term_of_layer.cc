@@ -1,5 +1,7 @@
 #include "privacy/dpsgd/term_of_layer.h"
 
+#include "models/script/free_layers.h"
+
 namespace sotto::privacy {
 
 std::unique_ptr<LayerTerm> make_term(models::Layer& layer, const FindParameter& find) {
@@ -20,6 +22,9 @@ std::unique_ptr<LayerTerm> make_term(models::Layer& layer, const FindParameter& 
   if (const auto* table = dynamic_cast<models::Embedding*>(&layer))
     if (const Parameter* weight = find(table->weight)) return embedding_term(*weight);
   if (const auto* table = dynamic_cast<models::PositionEmbedding*>(&layer))
+    if (const Parameter* weight = find(table->weight)) return position_term(*weight);
+  if (const auto* linear = dynamic_cast<models::FreeLinear*>(&layer)) return with(*linear, linear_term);
+  if (const auto* table = dynamic_cast<models::FreePositions*>(&layer))
     if (const Parameter* weight = find(table->weight)) return position_term(*weight);
   return nullptr;
 }

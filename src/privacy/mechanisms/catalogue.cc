@@ -8,6 +8,8 @@ const std::vector<MechanismEntry>& mechanism_catalogue() {
   static const std::vector<MechanismEntry> entries = {
       {kGaussianMechanism, "noise per group of coordinates, paid for once; many steps of it are DP-SGD",
        "Dwork et al., EUROCRYPT 2006; Abadi et al., CCS 2016"},
+      {kCohortGaussianMechanism, "the same for the sum of a cohort of fixed size whose members nobody else knows",
+       "Balle, Barthe and Gaboardi, NeurIPS 2018"},
       {kLaplaceMechanism, "noise for values that are bounded in the sum of their moduli", "Dwork et al., TCC 2006"},
       {kTopKMechanism, "which k scores are largest, as a set", "Qiao et al., ICML 2021"},
       {kGumbelTopKMechanism, "the same by k picks of the exponential mechanism, for less",

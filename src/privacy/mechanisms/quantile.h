@@ -19,6 +19,7 @@ struct QuantileOptions {
   double learning_rate = 0.2;    // of the bound's logarithm
   double relative_noise = 0.05;  // wanted standard deviation of the noisy share
   Tracking tracking = Tracking::kSteps;
+  bool in_the_clear = false;  // DP-SGD tells its counts without noise, as some papers do: then nothing is proven
 };
 
 // The bit as a tensor, and how it is bounded.

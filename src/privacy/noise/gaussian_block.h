@@ -7,6 +7,11 @@
 // unnormalised rest is off by 2^-149 in sum. Cutting at 16 s loses τ < 2^-188. The rest is drawn whenever the core is
 // not, that is with probability exactly 1-c, while it should have mass 1-c-τ: normalising it moves at most as much
 // again. Altogether the law moves by less than 2^-147. ∎
+//
+// Within 16 s every probability is also right to a relative 2^-60. Proof. p(Y)·2^(1+m) is at least φ(16)/32 > 2^-192 there,
+// and what is proposed for Y at most (p(Y)·2^(1+m))(1 + 2^-20) + 2^-62·M. So an acceptance probability that is off by
+// 2^-192 moves p(Y) by a relative 2^-192·2^-62·M/2^-192 < 2^-62 or by 2^-191; the cell's probability by 2^-150, and
+// normalising by 2^-139. ∎
 #pragma once
 
 #include "privacy/noise/gaussian_rest.h"
@@ -20,6 +25,8 @@
 namespace sotto::privacy {
 
 inline constexpr double kGaussianTotalVariation = 0x1p-140;
+inline constexpr double kGaussianRelativeError = 0x1p-60;
+inline constexpr double kGaussianCut = 16;  // standard deviations: what lies beyond is never drawn
 
 class GaussianBlock {
  public:

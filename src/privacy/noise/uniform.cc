@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <cmath>
+#include <set>
 
 namespace sotto::privacy {
 
@@ -48,6 +49,16 @@ std::vector<int64_t> poisson_sample(int64_t count, double probability, NoiseSour
     if (bernoulli(probability, source)) chosen.push_back(i);
   }
   return chosen;
+}
+
+// Floyd's algorithm: what is drawn last of those below `top` stands for `top` if it was drawn before.
+std::vector<int64_t> fixed_sample(int64_t count, int64_t size, NoiseSource& source) {
+  std::set<int64_t> chosen;
+  for (int64_t top = count - size; top < count; ++top) {
+    const auto drawn = static_cast<int64_t>(uniform_below(static_cast<uint64_t>(top) + 1, source));
+    if (!chosen.insert(drawn).second) chosen.insert(top);
+  }
+  return {chosen.begin(), chosen.end()};
 }
 
 }  // namespace sotto::privacy

@@ -30,4 +30,7 @@ bool bernoulli_exp_minus(uint64_t numerator, uint64_t denominator, NoiseSource& 
 // Poisson sampling: each of 0 … count-1 with this probability, independently; ascending.
 std::vector<int64_t> poisson_sample(int64_t count, double probability, NoiseSource& source);
 
+// `size` of 0 … count-1, ascending: every set of that size is as likely as any other.
+std::vector<int64_t> fixed_sample(int64_t count, int64_t size, NoiseSource& source);
+
 }  // namespace sotto::privacy

@@ -257,8 +257,6 @@ TEST(Allocation, RefusesWhatItDoesNotCover) {
   EXPECT_USER_ERROR(valid(Step::allocated(1, 2'000'000)), "number of batches");
   EXPECT_USER_ERROR(valid(Step::allocated(0, 5)), "noise multiplier");
   EXPECT_USER_ERROR(valid(Step::allocated(std::numeric_limits<double>::quiet_NaN(), 5)), "noise multiplier");
-  EXPECT_USER_ERROR(valid(Step::allocated(1, 5, Adjacency::kReplace)), "not under replace");
-  EXPECT_USER_ERROR(valid(Step::allocated(1, 5, Adjacency::kReplaceSameLabel)), "not under replace-same-label");
   Step step = Step::allocated(1, 5);
   step.sampling_rate = 0.5;
   EXPECT_USER_ERROR(valid(step), "not both");
@@ -274,6 +272,54 @@ TEST(Allocation, RefusesWhatItDoesNotCover) {
   const Steps steps{Step::allocated(4, 5), 1};
   EXPECT_EQ(default_method({&steps, 1}), Method::kPld);
   EXPECT_NE(why_not_exact({&steps, 1}), "");
+}
+
+// δ(ε) of two batches of which one holds our record, +½ or -½ in units of Δ, by quadrature over both sums.
+double replaced_delta(double z, double epsilon) {
+  const double step = z / 60;
+  const auto density = [&](double x, double y, double own) {
+    const auto normal = [&](double value) { return std::exp(-value * value / (2 * z * z)); };
+    return (normal(x - own) * normal(y) + normal(x) * normal(y - own)) / (4 * M_PI * z * z);
+  };
+  double sum = 0;
+  for (double x = -9 * z - 1; x < 9 * z + 1; x += step) {
+    for (double y = -9 * z - 1; y < 9 * z + 1; y += step) {
+      sum += std::max(0.0, density(x, y, 0.5) - std::exp(epsilon) * density(x, y, -0.5)) * step * step;
+    }
+  }
+  return sum;
+}
+
+TEST(AllocationUnderReplace, IsNotBelowTheTruth) {
+  for (const double z : {0.6, 1.5}) {
+    const Steps epoch{Step::allocated(z, 2, Adjacency::kReplace), 1};
+    for (const double epsilon : {0.2, 1.0, 2.5}) {
+      EXPECT_GE(proven_delta({&epoch, 1}, epsilon), replaced_delta(z, epsilon) * (1 - 1e-3)) << z << ' ' << epsilon;
+    }
+  }
+}
+
+TEST(AllocationUnderReplace, IsWorthAFactorOfThree) {
+  const double plain = std::sqrt(10) / gaussian_mu(1, 1e-5);
+  const double z = calibrate({1, 1e-5, Method::kPld}, Step::allocated(1, 12, Adjacency::kReplace), 10);
+  EXPECT_LT(z, plain / 3);
+  const Steps run{Step::allocated(z, 12, Adjacency::kReplace), 10};
+  const double spent = proven_epsilon({&run, 1}, 1e-5);
+  EXPECT_LE(spent, 1);
+  EXPECT_GT(spent, 0.995);
+  EXPECT_LE(proven_delta({&run, 1}, spent), 1e-5 * (1 + 1e-3));
+  // By way of none, it is two halves.
+  const Steps half{Step::allocated(2 * z, 12, Adjacency::kZeroOut), 10};
+  EXPECT_GT(proven_epsilon({&half, 1}, 1e-5), 0.4);
+  EXPECT_LT(proven_epsilon({&half, 1}, 1e-5), 0.5);
+}
+
+TEST(AllocationUnderReplace, CountsInPublicBesideOtherMechanisms) {
+  const std::vector<Steps> mixed = {{Step::allocated(4, 12, Adjacency::kReplace), 10}, {Step::laplace(20), 1}};
+  const std::vector<Steps> known = {{Step::gaussian(4), 10}, {Step::laplace(20), 1}};
+  EXPECT_NEAR(proven_epsilon(mixed, 1e-5), proven_epsilon(known, 1e-5), 1e-9);
+  const std::vector<Steps> gaussians = {{Step::allocated(4, 12, Adjacency::kReplace), 10}, {Step::gaussian(30), 1}};
+  EXPECT_LT(proven_epsilon(gaussians, 1e-5), proven_epsilon(known, 1e-5) / 2);
 }
 
 }  // namespace

@@ -93,7 +93,9 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, ClippedSumOf, ::testing::ValuesIn(cases()), 
 TEST(CatalogueCases, NoModelIsLeftOut) {
   std::set<std::string> tested, known;
   for (const auto& c : cases()) tested.insert(c.name);
-  for (const auto& entry : models::catalogue()) known.insert(entry.name);
+  for (const auto& entry : models::catalogue()) {
+    if (!entry.is_archive) known.insert(entry.name);  // script_test.cc
+  }
   EXPECT_EQ(tested, known);
 }
 

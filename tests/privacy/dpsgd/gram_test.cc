@@ -1,6 +1,8 @@
 #include "privacy/dpsgd/gram.h"
 
 #include "privacy/dpsgd/chunk.h"
+#include "privacy/dpsgd/conv_term.h"
+#include "privacy/dpsgd/term_of_layer.h"
 
 #include <ATen/ATen.h>
 
@@ -51,6 +53,64 @@ TEST(Gram, ConvolutionsNeedNoPatches) {
           EXPECT_NEAR(squares[static_cast<size_t>(i)] / expected, 1.0, 1e-5) << kernel << stride << padding;
         }
       }
+}
+
+// How far a term's clipped sum is from the exact one, in units of the bound; `exact` is [examples, …] in doubles.
+double error_of_sum(LayerTerm& term, const Parameter& weight, const Use& use, const at::Tensor& exact) {
+  const int64_t examples = use.gradient.size(0);
+  Chunk chunk(examples, 1);
+  term.measure({use}, chunk);
+  const double bound = 1.0;
+  chunk.clip({&bound, 1}, false, examples);
+  term.add_weighted(chunk);
+  const at::Tensor factors = chunk.factors(0).to(at::kDouble);
+  const at::Tensor clipped = exact.flatten(1) * factors.unsqueeze(1);
+  EXPECT_LE(clipped.norm(2, 1).max().item<double>(), 1.0);
+  return (weight.gradient.flatten() - clipped.sum(0)).norm().item<double>();
+}
+
+constexpr double kAllowed = 0x1p-13;  // a quarter of what is charged for a sum's rounding, for one of two passes
+
+// g at odd positions undoes what it says at even ones, but for a hundred-thousandth.
+at::Tensor cancelling(at::IntArrayRef shape, int64_t positions_at) {
+  const at::Tensor g = at::randn(shape, generator()) * 1e4;  // so that what is left is clipped
+  for (int64_t t = 0; t + 1 < shape[static_cast<size_t>(positions_at)]; t += 2)
+    g.select(positions_at, t + 1).copy_(-g.select(positions_at, t) * (1 + 1e-5));
+  return g;
+}
+
+TEST(Sums, OfPositionsThatCancelAreWithinWhatIsCharged) {
+  const int64_t examples = 64, length = 8, in = 96, out = 96;
+  const Parameter weight{at::zeros({out, in}), at::zeros({out, in})};
+  at::Tensor a = at::randn({examples, length, in}, generator());
+  for (int64_t t = 0; t < length; t += 2) a.select(1, t + 1).copy_(a.select(1, t));
+  const at::Tensor g = cancelling({examples, length, out}, 1);
+  const auto term = linear_term(&weight, nullptr);
+  EXPECT_LE(error_of_sum(*term, weight, {a, g}, at::bmm(g.to(at::kDouble).transpose(1, 2), a.to(at::kDouble))),
+            kAllowed);
+}
+
+TEST(Sums, OfPixelsThatCancelAreWithinWhatIsCharged) {
+  const int64_t examples = 64, channels = 96;
+  const Parameter weight{at::zeros({channels, channels, 1, 1}), at::zeros({channels, channels, 1, 1})};
+  at::Tensor x = at::randn({examples, channels, 1, 4}, generator());
+  for (int64_t t = 0; t < 4; t += 2) x.select(3, t + 1).copy_(x.select(3, t));
+  const at::Tensor g = cancelling({examples, channels, 1, 4}, 3);
+  ConvTerm term({.in = channels, .out = channels, .kernel = 1, .padding = 0}, &weight, nullptr);
+  ASSERT_EQ(term.kept_per_example(x, g), channels * 4);  // the Gram form
+  const at::Tensor exact = at::bmm(g.to(at::kDouble).flatten(2), x.to(at::kDouble).flatten(2).transpose(1, 2));
+  EXPECT_LE(error_of_sum(term, weight, {x, g}, exact), kAllowed);
+}
+
+TEST(Sums, OfEqualWordsThatCancelAreWithinWhatIsCharged) {
+  const int64_t examples = 64, length = 8, words = 5, width = 32;
+  const Parameter weight{at::zeros({words, width}), at::zeros({words, width})};
+  const at::Tensor ids = at::arange(examples * length).div(2, "floor").remainder(words).reshape({examples, length});
+  const at::Tensor g = cancelling({examples, length, width}, 1);
+  const auto term = embedding_term(weight);
+  const at::Tensor exact = at::zeros({examples, words, width}, at::kDouble);
+  for (int64_t i = 0; i < examples; ++i) exact[i].index_add_(0, ids[i], g[i].to(at::kDouble));
+  EXPECT_LE(error_of_sum(*term, weight, {ids, g}, exact), kAllowed);
 }
 
 TEST(ClipFactor, RoundsTowardsZeroAndNeverExceedsTheBound) {

@@ -29,6 +29,7 @@ class Descent : public ::testing::Test {
     records_.x = at::randn({kRecords, 5});
     records_.y = at::randint(0, 3, {kRecords}, at::kLong);
     records_.domain = at::zeros({kRecords}, at::kLong);
+    ledger_.rehearse();  // runs are made again with the same noise, and compared
     plan_.records = kRecords;
     plan_.batch = 8;
     plan_.noise_multiplier = 1.0;

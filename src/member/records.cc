@@ -1,0 +1,14 @@
+#include "member/records.h"
+
+namespace sotto::member {
+
+std::shared_ptr<const models::TaskData> load_records(const Policy& policy, const federation::FederationPlan& plan) {
+  const config::RunSpec& spec = plan.setup().spec();
+  data::DataOptions options = policy.data;
+  options.schema = spec.data.schema;
+  options.features = spec.data.features;
+  options.image_size = spec.data.image_size;
+  return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
+}
+
+}  // namespace sotto::member

@@ -1,0 +1,185 @@
+// Models rebuilt from TorchScript archives: what the archive computes, and the loop over single examples.
+#include "../../support/expect_user_error.h"
+#include "../../support/script_archives.h"
+#include "models/catalogue.h"
+#include "models/script/script_model.h"
+#include "reference.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+namespace sotto::privacy {
+namespace {
+
+using namespace scripts;
+
+class Script : public ::testing::Test {
+ protected:
+  Script() : file_(::testing::TempDir() + "sotto-script-" + std::to_string(::getpid()) + ".pt") { at::manual_seed(3); }
+  ~Script() override { std::filesystem::remove(file_); }
+
+  Case rebuilt(const Module& module, const models::Task& task, int64_t batch) {
+    saved(module, file_);
+    models::ModelOptions options;
+    options.name = "torchscript";
+    options.weights = file_.string();
+    return make_case(options, task, batch);
+  }
+  models::ScriptLayers inspected(const Module& module) { return models::inspect_script(saved(module, file_)); }
+
+  // The archive's own output, names and per-example gradients.
+  void expect_exact(Module module, const models::Task& task, int64_t batch) {
+    Case c = rebuilt(module, task, batch);
+    const at::Tensor logits = c.model->logits(c.x);
+    const at::Tensor given = module.forward({c.x}).toTensor();
+    EXPECT_TRUE(at::allclose(at::log_softmax(logits, 1), at::log_softmax(given, 1), 1e-4, 1e-5));
+
+    std::set<std::string> names, given_names;
+    for (const auto& [name, value] : c.model->state()) names.insert(name);
+    for (const auto& parameter : module.named_parameters()) given_names.insert(parameter.name);
+    EXPECT_EQ(names, given_names);
+
+    // By autograd through the archive itself, without anything of ours.
+    at::Tensor expected_rows = at::empty({batch, c.flat.values().numel()});
+    std::vector<at::Tensor> parameters;
+    for (const auto& [name, value] : c.model->shared_parameters()) parameters.push_back(parameter_of(module, name));
+    for (int64_t i = 0; i < batch; ++i) {
+      const at::Tensor loss =
+          at::cross_entropy_loss(module.forward({c.x.narrow(0, i, 1)}).toTensor(), c.y.narrow(0, i, 1));
+      const auto gradients = torch::autograd::grad({loss}, parameters);
+      std::vector<at::Tensor> flat;
+      for (const at::Tensor& gradient : gradients) flat.push_back(gradient.flatten());
+      expected_rows[i] = at::cat(flat);
+    }
+    const at::Tensor norms = norms_of(expected_rows);
+    const double bound = middle(norms);
+    PerExampleClipper clipper(*c.model, c.flat, {.bound = bound, .usual_batch = batch});
+    const ClippedSum result = clipper.sum(c.x, c.y);
+    std::string worst;
+    EXPECT_LT(difference(c, clipped_sum(expected_rows, bound), &worst), 2e-5) << worst;
+    EXPECT_TRUE(at::allclose(result.norms[0], norms, 1e-4, 1e-9)) << result.norms[0] << norms;
+    EXPECT_EQ(result.non_finite, 0);
+  }
+
+  static at::Tensor parameter_of(const Module& module, const std::string& name) {
+    for (const auto& parameter : module.named_parameters()) {
+      if (parameter.name == name) return parameter.value;
+    }
+    ADD_FAILURE() << name;
+    return {};
+  }
+
+  std::filesystem::path file_;
+};
+
+TEST_F(Script, ResNetWithGroupNormIsExact) {
+  expect_exact(resnet(), {{3, 8, 8}, 5}, 6);
+}
+
+TEST_F(Script, VisionTransformerIsExact) {
+  expect_exact(vit(), {{3, 8, 8}, 5}, 6);
+}
+
+TEST_F(Script, TextClassifierIsExact) {
+  expect_exact(text(), {{6}, 4, true}, 8);
+}
+
+TEST_F(Script, SkipSumsAreExact) {
+  expect_exact(unet(), {{1, 8, 8}, 5}, 7);
+}
+
+TEST_F(Script, SharedLayersAreExact) {
+  expect_exact(shared_mlp(), {{7}, 3}, 9);
+}
+
+TEST_F(Script, SaysWhatItFound) {
+  const models::ScriptLayers found = inspected(shared_mlp());
+  ASSERT_EQ(found.layers.size(), 3u);
+  EXPECT_EQ(found.layers[1].name, "again");
+  EXPECT_EQ(found.layers[1].kind, "linear");
+  EXPECT_EQ(found.layers[1].uses, 2);
+  EXPECT_EQ(found.layers[1].parameters, 81);
+  EXPECT_EQ(found.classes, 3);
+}
+
+TEST_F(Script, FrozenParametersStayFrozen) {
+  Module module = shared_mlp();
+  for (const auto& parameter : module.attr("first").toModule().parameters())
+    at::Tensor(parameter).set_requires_grad(false);
+  Case c = rebuilt(module, {{7}, 3}, 4);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : c.model->shared_parameters()) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"again.weight", "head.weight", "head.bias"}));
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1, .usual_batch = 4});
+  EXPECT_GT(clipper.sum(c.x, c.y).norms.min().item<double>(), 0);
+  EXPECT_FALSE(inspected(module).layers[0].trained);
+}
+
+TEST_F(Script, NamesWhatItCannotTake) {
+  const Module lstm = module_of("Lstm", {{"head", linear(4, 3)}}, {{"w_ih", drawn({16, 7})}, {"w_hh", drawn({16, 4})}},
+                                "  h = torch.zeros([x.size(0), 4])\n"
+                                "  h, c = torch.lstm_cell(x, [h, h], self.w_ih, self.w_hh, None, None)\n"
+                                "  return self.head(h)\n");
+  EXPECT_USER_ERROR(inspected(lstm), "'w_ih' in aten::lstm_cell, which has no per-example form");
+  const Module norm =
+      module_of("BatchNorm", {}, {{"weight", drawn({7})}, {"bias", drawn({7})}},
+                "  return torch.batch_norm(x, self.weight, self.bias, None, None, True, 0.1, 1e-05, False)\n");
+  EXPECT_USER_ERROR(
+      inspected(module_of("Net", {{"bn", norm}, {"head", linear(7, 3)}}, {}, "  return self.head(self.bn(x))\n")),
+      "'bn' is a BatchNorm, which mixes the records of a batch");
+  EXPECT_USER_ERROR(
+      inspected(module_of("Net", {{"head", linear(7, 3)}}, {}, "  return self.head(torch.fft_fft(x).abs())\n")),
+      "operator aten::fft_fft");
+  EXPECT_USER_ERROR(inspected(module_of("Net", {{"head", linear(7, 3)}}, {},
+                                        "  if bool(x.sum() > 0):\n    x = -x\n  return self.head(x)\n")),
+                    "control flow that depends on the records");
+  EXPECT_USER_ERROR(inspected(module_of(
+                        "Net", {{"head", linear(7, 3)}}, {},
+                        "  y = torch.relu(x)\n  z = torch.slice(y, 1, 0, 3, 1)\n  z.mul_(2)\n  return self.head(y)\n")),
+                    "in place");
+  EXPECT_USER_ERROR(inspected(module_of("Net", {{"head", linear(7, 3)}}, {}, "  return torch.relu(self.head(x))\n")),
+                    "the classifier; it ends in aten::relu");
+  Module half = shared_mlp();
+  half.to(at::kHalf);
+  EXPECT_USER_ERROR(inspected(half), "holds Half numbers; call model.float()");
+}
+
+TEST_F(Script, RefusesWhatDoesNotSuitTheRecords) {
+  EXPECT_USER_ERROR(rebuilt(shared_mlp(), {{8}, 3}, 4), "it cannot read 5 records of the shape [8]");
+  EXPECT_USER_ERROR(rebuilt(module_of("Net", {{"inner", linear(7, 7)}, {"head", linear(7, 3)}}, {},
+                                      "  return self.head(self.inner(x.transpose(0, 1)).transpose(0, 1).mean([1]))\n"),
+                            {{6, 7}, 3}, 4),
+                    "the layer 'inner' gets [6, 5, 7] for 5 records, and records must be its first dimension");
+  EXPECT_USER_ERROR(rebuilt(shared_mlp(), {{7}, 4}, 4), "tells 3 classes apart, and the records have 4");
+  EXPECT_USER_ERROR(
+      rebuilt(module_of("Net", {{"head", linear(7, 3)}}, {}, "  return self.head(x - x.mean([0], True))\n"), {{7}, 3},
+              4),
+      "depends on which others are in the batch");
+  EXPECT_USER_ERROR(
+      rebuilt(module_of("Net", {{"head", linear(7, 3)}}, {}, "  return self.head(x).flatten()\n"), {{7}, 3}, 4),
+      "the classifier; it ends in");
+  EXPECT_USER_ERROR(
+      rebuilt(module_of("Net", {{"head", linear(7, 3)}}, {}, "  return self.head(x.reshape([4, 7]))\n"), {{7}, 3}, 4),
+      "it cannot read 5 records");
+}
+
+TEST_F(Script, RefusesFilesThatAreNoArchives) {
+  EXPECT_USER_ERROR(models::inspect_script("/nowhere/model.pt"), "there is no file");
+  saved(shared_mlp(), file_);
+  std::filesystem::resize_file(file_, std::filesystem::file_size(file_) / 2);
+  EXPECT_USER_ERROR(models::inspect_script(file_), "is not a TorchScript archive that can be read");
+  std::ofstream(file_) << "not an archive";
+  EXPECT_USER_ERROR(models::inspect_script(file_), "is not a TorchScript archive that can be read");
+  models::ModelOptions options;
+  options.name = "torchscript";
+  EXPECT_USER_ERROR(make_case(options, {{7}, 3}, 1), "set model.weights to the file");
+}
+
+}  // namespace
+}  // namespace sotto::privacy
