@@ -3,7 +3,6 @@
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/json_log.h"
-#include "base/json_number.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -99,18 +98,13 @@ void join(const JoinOptions& options) {
   }
   log_event("finished", {{"participations", result.participations}});
   if (options.output.json) {
-    print_json({{"participations", result.participations},
-                {"accuracy", number_or_null(result.score.accuracy)},
-                {"balanced_accuracy", number_or_null(result.score.balanced_accuracy)},
-                {"auroc", number_or_null(result.score.auroc)},
-                {"records", result.score.records},
-                {"spent_epsilon", number_or_null(result.spent_epsilon)},
-                {"folder", result.folder.string()}});
-    return;
+    print_json(to_json(result));
+  } else {
+    print_text(fmt::format("model            {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
+                           score_text(result.score), result.participations, result.spent_epsilon,
+                           result.folder.string()));
   }
-  print_text(fmt::format("model            {}\nrounds           {}\nε spent          {:.4g}\nkept in          {}\n",
-                         score_text(result.score), result.participations, result.spent_epsilon,
-                         result.folder.string()));
+  remote::mark_reported(result);
 }
 
 }  // namespace

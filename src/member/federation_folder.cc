@@ -19,6 +19,7 @@ constexpr const char* kPlan = "plan.json";
 constexpr const char* kRounds = "metrics.jsonl";
 constexpr const char* kBroadcast = "broadcast.safetensors";
 constexpr const char* kFinal = "final.safetensors";
+constexpr const char* kUnreported = "unreported.json";
 constexpr const char* kRound = "round";
 
 void write_broadcast(const fs::path& file, const methods::Broadcast& broadcast) {
@@ -87,6 +88,19 @@ std::optional<methods::Broadcast> FederationFolder::last_broadcast() const {
       if (fs::exists(file)) throw;  // otherwise the final one has taken its place
     }
   }
+}
+
+void FederationFolder::keep_result(const json& result) const {
+  write_file_atomically(path_ / kUnreported, result.dump() + "\n");
+}
+
+json FederationFolder::unreported_result() const {
+  if (!fs::exists(path_ / kUnreported)) return nullptr;
+  return json::parse(read_file(path_ / kUnreported));
+}
+
+void FederationFolder::forget_result() const {
+  fs::remove(path_ / kUnreported);
 }
 
 }  // namespace sotto::member

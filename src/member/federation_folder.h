@@ -4,6 +4,7 @@
 //   HOME/federations/PLAN/metrics.jsonl          a line a round, for the owner: what the model at hand achieves
 //   HOME/federations/PLAN/broadcast.safetensors  what the last round began from, until the federation is over
 //   HOME/federations/PLAN/final.safetensors      the last broadcast
+//   HOME/federations/PLAN/unreported.json        the result, from the end of the federation until the owner was told
 #pragma once
 
 #include "federation/federation_plan.h"
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sotto::member {
@@ -21,6 +23,7 @@ namespace sotto::member {
 class FederationFolder {
  public:
   FederationFolder(const std::filesystem::path& home, const std::string& short_hash);
+  explicit FederationFolder(std::filesystem::path folder) : path_(std::move(folder)) {}
   // Of all federations that the home has joined, by name.
   static std::vector<FederationFolder> all(const std::filesystem::path& home);
 
@@ -40,6 +43,11 @@ class FederationFolder {
   bool is_over() const;
   // The last one that is kept; nothing before the first round.
   std::optional<methods::Broadcast> last_broadcast() const;
+
+  // So that a client that dies at the very end, when the server may be gone, can still tell its owner.
+  void keep_result(const nlohmann::json& result) const;
+  nlohmann::json unreported_result() const;  // null if there is none
+  void forget_result() const;
 
  private:
   std::filesystem::path path_;

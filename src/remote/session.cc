@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -72,6 +73,23 @@ json to_json(const SessionRound& round) {
           {"spent_epsilon", number_or_null(round.spent_epsilon)}};
 }
 
+double number_at(const json& object, const char* key, double null) {
+  return object.at(key).is_null() ? null : object.at(key).get<double>();
+}
+
+SessionResult result_of(const json& kept, const fs::path& folder) {
+  SessionResult result;
+  result.finished = true;
+  result.participations = kept.at("participations");
+  result.score.accuracy = number_at(kept, "accuracy", federation::kUndefined);
+  result.score.balanced_accuracy = number_at(kept, "balanced_accuracy", federation::kUndefined);
+  result.score.auroc = number_at(kept, "auroc", federation::kUndefined);
+  result.score.records = kept.at("records");
+  result.spent_epsilon = number_at(kept, "spent_epsilon", std::numeric_limits<double>::infinity());
+  result.folder = folder;
+  return result;
+}
+
 class Session {
  public:
   Session(const SessionOptions& options, const member::Policy& policy)
@@ -108,8 +126,6 @@ class Session {
     result.folder = kept_.path();
     kept_.begin(plan_);
     follow(member, result);
-    result.participations = member.participations();
-    result.spent_epsilon = member.spent_epsilon();
     return result;
   }
 
@@ -191,11 +207,15 @@ class Session {
     if (!last) return;
     kept_.keep_final(*last);
     result.score = member.evaluate(*last);
+    result.participations = member.participations();
+    result.spent_epsilon = member.spent_epsilon();
     result.finished = true;
+    kept_.keep_result(to_json(result));
     try {
       client_.leave();
     } catch (const Unreachable&) {  // NOLINT(bugprone-empty-catch): the server need not wait for us
     }
+    fault_point("member.left");
   }
 
   const SessionOptions& options_;
@@ -210,12 +230,29 @@ class Session {
 }  // namespace
 
 SessionResult take_part(const SessionOptions& options) {
+  for (const member::FederationFolder& folder : member::FederationFolder::all(options.home)) {
+    if (const json kept = folder.unreported_result(); !kept.is_null()) return result_of(kept, folder.path());
+  }
   const member::Policy policy = member::read_policy(options.home);
   if (options.address.empty() && policy.address.empty()) {
     fail_user("{} has no server.address; write it there, or give --server", (options.home / "policy.toml").string());
   }
   split_address(options.address.empty() ? policy.address : options.address);
   return Session(options, policy).run();
+}
+
+json to_json(const SessionResult& result) {
+  return {{"participations", result.participations},
+          {"accuracy", number_or_null(result.score.accuracy)},
+          {"balanced_accuracy", number_or_null(result.score.balanced_accuracy)},
+          {"auroc", number_or_null(result.score.auroc)},
+          {"records", result.score.records},
+          {"spent_epsilon", number_or_null(result.spent_epsilon)},
+          {"folder", result.folder.string()}};
+}
+
+void mark_reported(const SessionResult& result) {
+  member::FederationFolder(result.folder).forget_result();
 }
 
 }  // namespace sotto::remote

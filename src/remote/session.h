@@ -5,6 +5,8 @@
 #include "member/member.h"
 #include "remote/client.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -41,6 +43,11 @@ struct SessionResult {
   std::filesystem::path folder;  // of the federation at home
 };
 
+// A federation of which the owner was not told the result yet, because the process died, is told of first, without the
+// server.
 SessionResult take_part(const SessionOptions& options);
+nlohmann::json to_json(const SessionResult& result);
+// The owner knows it.
+void mark_reported(const SessionResult& result);
 
 }  // namespace sotto::remote
