@@ -25,8 +25,6 @@
 namespace sotto::models {
 namespace {
 
-// Small: larger activations leave the processor's cache, and their memory goes back to the kernel in between.
-constexpr int64_t kBatch = 8;
 constexpr const char* kRecordsKey = "records_origin";
 constexpr const char* kBackboneKey = "backbone_origin";
 
@@ -47,24 +45,24 @@ std::string hash_weights(const fs::path& weights) {
   return sha256(hashes);
 }
 
-// To be raised when features without weights are computed in another way.
-constexpr const char* kFixedVersion = "1";
+// To be raised when features are computed in another way.
+constexpr int kVersion = 2;
 
 std::string cache_key(const data::Dataset& dataset, const Backbone& backbone) {
   const std::string& weights = backbone.model.weights;
-  std::string parts = fmt::format("{}|{}|{}", backbone.model.name,
-                                  weights.empty() ? kFixedVersion : hash_weights(find_weights(weights)),
-                                  fmt::join(dataset.record_shape(), "x"));
+  std::string parts =
+      fmt::format("{}|{}|{}|{}", kVersion, backbone.model.name,
+                  weights.empty() ? "" : hash_weights(find_weights(weights)), fmt::join(dataset.record_shape(), "x"));
   for (const data::Records* records : {&dataset.train, &dataset.test})
     for (const at::Tensor& tensor : {records->x, records->y, records->domain})
       parts.append("|").append(hash_tensor(tensor));
   return sha256(parts).substr(0, 16);
 }
 
-// Texts of like length together, so that little of a batch is padding.
-at::Tensor processing_order(const at::Tensor& x) {
-  if (x.scalar_type() != at::kLong) return at::arange(x.size(0), at::kLong);
-  return at::argsort(x.ne(0).sum(1));
+// A text without its padding.
+at::Tensor trimmed(const at::Tensor& x) {
+  if (x.scalar_type() != at::kLong) return x;
+  return x.narrow(1, 0, std::max<int64_t>(x.ne(0).sum().item<int64_t>(), 1));
 }
 
 data::Dataset load_records(data::DataOptions options, const Backbone& backbone, uint64_t seed) {
@@ -115,28 +113,27 @@ class PartialFeatures {
  public:
   explicit PartialFeatures(fs::path file) : file_(std::move(file)) {}
 
-  // Fills the rows that are known; how many batches they are.
+  // Fills the rows that are known; how many they are.
   int64_t restore(at::Tensor& features) const {
     std::error_code error;
     if (file_.empty() || !fs::exists(file_, error)) return 0;
     try {
       const io::SafeTensors kept = io::read_safetensors(file_);
       const at::Tensor values = find_tensor(kept.tensors, "features");
-      const at::Tensor batches = find_tensor(kept.tensors, "batches");
-      if (!values.defined() || !batches.defined() || values.sizes() != features.sizes()) return 0;
+      const at::Tensor rows = find_tensor(kept.tensors, "rows");
+      if (!values.defined() || !rows.defined() || values.sizes() != features.sizes()) return 0;
       features.copy_(values);
-      return batches.item<int64_t>();
+      return rows.item<int64_t>();
     } catch (const UserError&) {
       return 0;  // damaged: begin again
     }
   }
 
-  void keep(const at::Tensor& features, int64_t batches) const {
+  void keep(const at::Tensor& features, int64_t rows) const {
     if (file_.empty()) return;
     make_folder(file_.parent_path());
     io::write_safetensors(
-        file_,
-        {.tensors = {{"features", features}, {"batches", at::scalar_tensor(batches, at::kLong)}}, .metadata = {}});
+        file_, {.tensors = {{"features", features}, {"rows", at::scalar_tensor(rows, at::kLong)}}, .metadata = {}});
   }
 
   void remove() const {
@@ -155,30 +152,27 @@ at::Tensor compute_features(Model& model, const data::Records& records, const st
   model.eval();
   const int64_t count = records.size();
   at::Tensor features = at::zeros({count, model.feature_width()});
-  const at::Tensor order = processing_order(records.x);
   const PartialFeatures kept(partial);
   const int64_t before = kept.restore(features);
   int64_t done = before;
-  Progress progress(title, count - std::min(count, before * kBatch));
-  const auto rows = [&](int64_t item) {
-    return order.narrow(0, item * kBatch, std::min(kBatch, count - item * kBatch));
-  };
+  Progress progress(title, count - before);
   const auto work = [&](int64_t item, int) {
     if (interrupted()) throw Interrupted("stopped");
     const at::NoGradGuard no_grad;
-    data::Batch batch;
-    data::gather(records, rows(before + item), batch);
-    features.index_copy_(0, rows(before + item), model.features(batch.x));
+    const int64_t row = before + item;
+    data::Batch one;
+    data::gather(records, at::scalar_tensor(row, at::kLong).view({1}), one);
+    features[row].copy_(model.features(trimmed(one.x))[0]);
   };
   try {
-    parallel_in_order((count + kBatch - 1) / kBatch - before, available_threads(), work, [&](int64_t item) {
+    parallel_in_order(count - before, available_threads(), work, [&](int64_t item) {
       done = before + item + 1;
-      progress.advance(rows(before + item).size(0));
+      progress.advance(1);
     });
   } catch (const Interrupted&) {
     kept.keep(features, done);
-    throw Interrupted(fmt::format("stopped; the features of {} of {} records are {}", std::min(count, done * kBatch),
-                                  count, partial.empty() ? "lost" : "kept, and the same command goes on from there"));
+    throw Interrupted(fmt::format("stopped; the features of {} of {} records are {}", done, count,
+                                  partial.empty() ? "lost" : "kept, and the same command goes on from there"));
   }
   kept.remove();
   return features;

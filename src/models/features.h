@@ -37,7 +37,8 @@ std::vector<int64_t> backbone_input(const data::DataOptions& data, uint64_t seed
 // if the file does not say, or if it is no feature file.
 std::optional<data::Part> seen_by_backbone(const std::filesystem::path& feature_file);
 
-// Feature vectors [N, width] of all records, on all cores, with a progress bar. The model is put into evaluation mode.
+// Feature vectors [N, width] of all records, on all cores, with a progress bar. Each is computed on its own, so that it
+// depends on its record alone, to the last bit. The model is put into evaluation mode.
 // Ctrl-C ends it with Interrupted; what was made is then kept in the file `partial`, if one is named, and a call with
 // the same file goes on from there. The name must tell records and model apart from all others.
 at::Tensor compute_features(Model& model, const data::Records& records, const std::string& title,

@@ -20,18 +20,13 @@ constexpr int64_t kPublicRecords = 10000;  // as many as axes are fitted to
 constexpr int64_t kRandomImages = 2000;
 constexpr int64_t kLongestText = 128;  // what the sentence encoder was trained for
 
+// All of one length that no record decides.
 void tokenise(data::Records& records, const WordPiece& tokenizer) {
-  if (records.size() > 0) records.x = tokenizer.encode_all(records.texts, kLongestText);
+  if (records.size() > 0) {
+    const at::Tensor tokens = tokenizer.encode_all(records.texts, kLongestText);
+    records.x = at::constant_pad_nd(tokens, {0, kLongestText - tokens.size(1)});
+  }
   records.texts.clear();
-}
-
-// Splits are padded to the same length, so that a task has one shape.
-void pad_to(data::Records& records, int64_t length) {
-  if (records.size() > 0) records.x = at::constant_pad_nd(records.x, {0, length - records.x.size(1)});
-}
-
-int64_t length_of(const data::Records& records) {
-  return records.size() > 0 ? records.x.size(1) : 0;
 }
 
 // `data` with one of its backbones; the first unless another is named.
@@ -103,9 +98,6 @@ void tokenise(data::Dataset& dataset, const std::string& weights) {
   const WordPiece tokenizer = WordPiece::open(find_tokenizer(weights));
   tokenise(dataset.train, tokenizer);
   tokenise(dataset.test, tokenizer);
-  const int64_t length = std::max(length_of(dataset.train), length_of(dataset.test));
-  pad_to(dataset.train, length);
-  pad_to(dataset.test, length);
   dataset.kind = data::Kind::kTokens;
 }
 

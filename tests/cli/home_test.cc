@@ -18,6 +18,20 @@ class Homes : public Operators {
     run_in_background("join north-a --yes --log json", "a");
     wait_for("\"event\":\"plan\"", "a");
   }
+  // The plan is shown to the owner first, and kept once the home takes part.
+  void wait_until_kept(const std::string& home) const {
+    const auto kept = [&] {
+      std::error_code none_yet;
+      for (const auto& entry : fs::directory_iterator(folder_ / home / "federations", none_yet)) {
+        if (fs::exists(entry.path() / "plan.json")) return true;
+      }
+      return false;
+    };
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!kept() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
   Result join_second() { return sotto("join north-b --yes --json"); }
   void finish() {
     const Result joined = join_second();
@@ -85,6 +99,7 @@ TEST_F(Homes, SayWhatIsNotPrivate) {
 
 TEST_F(Homes, HaveAModelInTheMiddle) {
   begin();
+  wait_until_kept("north-a");
   expect_user_error("predict north-a --test 3", "has no model yet");
   // The second begins the rounds and is gone; the first has worked on one by then.
   run_in_background("join north-b --yes --log json", "b");

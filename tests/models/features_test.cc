@@ -94,14 +94,30 @@ TEST(Features, FixedOnesNeedNoWeightsAndCanBeJoined) {
   EXPECT_USER_ERROR(load_features(data, 1), "did you mean 'hog'");
 }
 
-TEST(Features, DoNotDependOnBatches) {
+// A neighbouring world has one record more, less, or another: those of all others must not move by a bit.
+TEST(Features, DependOnTheirRecordAlone) {
   const auto model = make(named("cnn-pac"), image_task(1, 8));
   const auto dataset = dark_and_bright(37, 0);
   const at::Tensor features = compute_features(*model, dataset.train, "test");
-  data::Batch one;
-  data::gather(dataset.train, at::tensor({36}, at::kLong), one);
-  const at::NoGradGuard no_grad;
-  EXPECT_TRUE(at::allclose(features[36], model->features(one.x)[0], 1e-4, 1e-5));
+  for (const int64_t absent : {0, 20, 36}) {
+    data::Records fewer = dataset.train;
+    const at::Tensor others = at::arange(37).masked_select(at::arange(37).ne(absent));
+    fewer.x = fewer.x.index_select(0, others);
+    fewer.y = fewer.y.index_select(0, others);
+    EXPECT_TRUE(compute_features(*model, fewer, "test").equal(features.index_select(0, others))) << absent;
+  }
+}
+
+TEST(Features, OfATextDoNotDependOnLongerOnes) {
+  const auto model = make(named("minilm"), token_task(128));
+  data::Records texts;
+  texts.x = at::zeros({9, 128}, at::kLong);
+  texts.y = at::zeros({9}, at::kLong);
+  texts.domain = at::zeros({9}, at::kLong);
+  for (int64_t i = 0; i < 9; ++i) texts.x[i].narrow(0, 0, 3 + 5 * i).fill_(100 + i);
+  const at::Tensor features = compute_features(*model, texts, "test");
+  texts.x[8].fill_(7);
+  EXPECT_TRUE(compute_features(*model, texts, "test").narrow(0, 0, 8).equal(features.narrow(0, 0, 8)));
 }
 
 // Features that say how often they were asked for, until somebody presses Ctrl-C.
@@ -141,8 +157,7 @@ TEST(Features, WhatWasMadeBeforeCtrlCIsKept) {
   Counting model(-1);
   const at::Tensor features = compute_features(model, dataset.train, "test", partial);
   EXPECT_TRUE(features.eq(7.0).all().item<bool>());
-  const int64_t batches = (dataset.train.size() + 7) / 8;
-  EXPECT_LE(model.asked(), batches - 25) << "what was made is not made again";
+  EXPECT_LE(model.asked(), dataset.train.size() - 25) << "what was made is not made again";
   EXPECT_FALSE(fs::exists(partial));
 }
 

@@ -55,8 +55,9 @@ TEST(TaskData, TextBecomesTokensOfOneLength) {
   dataset.test.texts = {""};
   tokenise(dataset, "minilm");
   EXPECT_EQ(dataset.kind, data::Kind::kTokens);
-  EXPECT_TRUE(dataset.train.x.equal(at::tensor({2, 4, 3, 0, 0, 0, 2, 4, 5, 1, 4, 3}, at::kLong).view({2, 6})));
-  EXPECT_TRUE(dataset.test.x.equal(at::tensor({2, 3, 0, 0, 0, 0}, at::kLong).view({1, 6})));
+  const auto padded = [](at::Tensor tokens) { return at::constant_pad_nd(tokens, {0, 128 - tokens.size(1)}); };
+  EXPECT_TRUE(dataset.train.x.equal(padded(at::tensor({2, 4, 3, 0, 0, 0, 2, 4, 5, 1, 4, 3}, at::kLong).view({2, 6}))));
+  EXPECT_TRUE(dataset.test.x.equal(padded(at::tensor({2, 3}, at::kLong).view({1, 2}))));
 }
 
 TEST(TaskData, TextNeedsAModelThatReads) {
@@ -70,7 +71,7 @@ TEST(TaskData, TextNeedsAModelThatReads) {
   const TaskData loaded = load_task_data(data, named("minilm"), 1);
   EXPECT_TRUE(loaded.task.tokens);
   EXPECT_EQ(loaded.task.classes, 2);
-  EXPECT_THAT(loaded.task.record_shape, ElementsAre(4));
+  EXPECT_THAT(loaded.task.record_shape, ElementsAre(128));
 }
 
 TEST(TaskData, UnknownModelsAndBackbonesAreToldBeforeAnythingIsLoaded) {

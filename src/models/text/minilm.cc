@@ -49,11 +49,7 @@ class MiniLm : public HeadedModel, public SentenceEncoder {
   at::Tensor features(const at::Tensor& x) override {
     const int64_t largest = x.max().item<int64_t>();
     if (largest >= kVocabulary) fail_user("token {} is outside of the model's vocabulary of {}", largest, kVocabulary);
-    at::Tensor present = x.ne(0);
-    const int64_t longest = std::max<int64_t>(present.sum(1).max().item<int64_t>(), 1);
-    const at::Tensor tokens = x.narrow(1, 0, longest);
-    present = present.narrow(1, 0, longest).to(words_->weight.scalar_type());
-    return encode_vectors(words_->forward(tokens), present);
+    return encode_vectors(words_->forward(x), x.ne(0).to(words_->weight.scalar_type()));
   }
 
   at::Tensor word_vectors(const at::Tensor& ids) override { return words_->forward(ids); }
