@@ -1,6 +1,7 @@
 # cmake -DPROGRAM=… -DNAME=… -DOUTPUT=… -DSLOW=… -DALONE=… -P DiscoverSuites.cmake
 #   Asks a test program for its suites and writes one ctest entry for each: NAME.Suite. A suite is one process, since libtorch takes
-#   most of a second to load. Suites in SLOW get the label "slow"; those in ALONE run while nothing else does: they measure time.
+#   most of a second to load. Suites in SLOW get the label "slow" and begin first, so that none of them is what everything waits for at
+#   the end; those in ALONE run while nothing else does: they measure time.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE failed)
 if(failed)
@@ -16,7 +17,7 @@ foreach(suite ${suites})
   string(APPEND text "add_test([=[${NAME}.${suite}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${suite}.*]=] [=[--gtest_brief=1]=])\n")
   set(properties TIMEOUT 900)
   if(plain IN_LIST SLOW)
-    list(APPEND properties LABELS slow)
+    list(APPEND properties LABELS slow COST 100)
   endif()
   if(plain IN_LIST ALONE)
     list(APPEND properties RUN_SERIAL ON)
