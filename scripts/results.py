@@ -123,7 +123,7 @@ def table_text(name, key):
     return "\n".join(lines) + "\n\n" + caption
 
 
-COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f", "#393b79", "#637939", "#843c39"]
+COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f", "#393b79", "#637939", "#843c39", "#e7969c", "#000000"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 420, 56, 230, 16, 44
 
 
@@ -137,7 +137,7 @@ def picture_svg(name, key):
         if key in cell:
             points.setdefault(cell["row"], []).append((float(cell["settings"][axis[0]]), [100 * value for value in cell[key]]))
     xs = sorted({x for line in points.values() for x, _ in line})
-    every = [value for line in points.values() for _, values in line for value in values]
+    every = [statistics.mean(values) for line in points.values() for _, values in line]
     low, high = 5 * math.floor(min(every) / 5), 5 * math.ceil(max(every) / 5)
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
@@ -167,11 +167,10 @@ def picture_svg(name, key):
     for number, row in enumerate(points):
         line, colour = sorted(points[row]), COLOURS[number % len(COLOURS)]
         path = "L".join(f"{across(x):.1f} {up(statistics.mean(values)):.1f}" for x, values in line)
-        dash = ' stroke-dasharray="6 4"' if row in (table["against"], "no privacy") else ""
+        dash = ' stroke-dasharray="6 4"' if row.startswith(("alone", "no privacy")) else ""
         parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         for x, values in line:
-            parts.append(f'<path d="M{across(x):.1f} {up(min(values)):.1f}V{up(max(values)):.1f}" stroke="{colour}"/>'
-                         f'<circle cx="{across(x):.1f}" cy="{up(statistics.mean(values)):.1f}" r="3" fill="{colour}"/>')
+            parts.append(f'<circle cx="{across(x):.1f}" cy="{up(statistics.mean(values)):.1f}" r="3" fill="{colour}"/>')
         height, end = heights[ends.index(row)], up(statistics.mean(line[-1][1]))
         parts.append(f'<path d="M{across(xs[-1]) + 5:.1f} {end:.1f}L{right + 12} {height:.1f}" stroke="{colour}" opacity="0.4"/>'
                      f'<text x="{right + 16}" y="{height + 4:.1f}" fill="{colour}">{row}</text>')
