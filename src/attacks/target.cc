@@ -150,7 +150,8 @@ Membership members_and_others(const federation::Setup& setup, std::optional<int6
   for (int64_t i = 0; i < setup.spec().data.clients; ++i) {
     if (setup.participations_of(i) == 0) continue;
     const data::Shard shard = setup.partition().shard(i);
-    if (!client || i == *client) append(members, shard.train);
+    if (client && i != *client) continue;
+    append(members, shard.train);
     append(others, shard.test);
     in_train = shard.test_in_train;
   }

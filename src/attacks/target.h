@@ -68,8 +68,9 @@ struct Membership {
   int64_t members = 0;
 };
 
-// Members were trained on by the client (or by any, without one); the others are held-out records that nobody trained
-// on. At most `limit` of each.
+// Members were trained on by the client (or by any, without one); the others are its held-out records (or anybody's),
+// which nobody trained on. Both are of one mixture of classes and domains: records of other clients would stand out by
+// what they show, not by who trained on them. At most `limit` of each.
 Membership members_and_others(const federation::Setup& setup, std::optional<int64_t> client, int64_t limit,
                               uint64_t seed);
 

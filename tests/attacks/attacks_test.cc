@@ -163,6 +163,20 @@ TEST(Membership, MembersWereTrainedOnAndOthersWereNot) {
   }
 }
 
+// Whoever holds one class only would otherwise be told by it.
+TEST(Membership, OthersAreOfTheClientsOwnClasses) {
+  const auto alike = audit::audit_federation(kOverfit);
+  config::RunSpec spec = alike->spec();
+  spec.data.partition = "pathological";
+  spec.data.classes_per_client = 1;
+  const federation::Setup setup(spec, std::make_shared<models::TaskData>(alike->data()));
+  for (const int64_t client : {0, 1}) {
+    const Membership membership = members_and_others(setup, client, 20, 5);
+    const at::Tensor own = setup.dataset().train.y.index_select(0, setup.partition().shard(client).train);
+    EXPECT_TRUE((membership.records.y == own[0]).all().item<bool>()) << client;
+  }
+}
+
 TEST(Membership, ShadowsHoldHalfAndAreKept) {
   const auto setup = audit::audit_federation(kOverfit);
   const Membership membership = members_and_others(*setup, 1, 20, 5);
