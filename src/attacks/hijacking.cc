@@ -55,7 +55,7 @@ json run(const Target& target, const AttackOptions& options) {
     }
     return result;
   };
-  json result = measure(prototypes_of(target, client, options.round), "hijacking-grid.png");
+  json result = measure(prototypes_of(target, client, options.round, options.threads), "hijacking-grid.png");
   result["client"] = client;
   if (setup.spec().privacy) {
     result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads),

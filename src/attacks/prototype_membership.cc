@@ -21,7 +21,7 @@ json run(const Target& target, const AttackOptions& options) {
     const at::Tensor scores = prototype_scores(features, membership.records.y, held.table);
     return describe(by_membership(scores, membership.members));
   };
-  json result = measure(prototypes_of(target, client, options.round));
+  json result = measure(prototypes_of(target, client, options.round, options.threads));
   result["client"] = client;
   if (setup.spec().privacy) {
     result["baseline"] = measure(prototypes_without_privacy(target, client, options.round, options.threads));

@@ -56,6 +56,10 @@ std::vector<int64_t> sample(const std::vector<int64_t>& rows, int64_t count, Ran
   return chosen;
 }
 
+std::filesystem::path upload_file(const std::filesystem::path& run, int64_t round, int64_t client) {
+  return run / "uploads" / fmt::format("round_{:06}", round) / fmt::format("client_{:06}.safetensors", client);
+}
+
 void append(std::vector<int64_t>& rows, const at::Tensor& more) {
   for (int64_t i = 0; i < more.size(0); ++i) rows.push_back(more[i].item<int64_t>());
 }
@@ -67,13 +71,18 @@ Target::Target(const std::filesystem::path& run_folder) : folder_(run_folder) {
 }
 
 NamedTensors Target::upload(int64_t round, int64_t client) const {
-  const auto file =
-      folder_ / "uploads" / fmt::format("round_{:06}", round) / fmt::format("client_{:06}.safetensors", client);
+  const auto file = upload_file(folder_, round, client);
   if (!std::filesystem::exists(file)) {
     fail_user("{} is not there: uploads are recorded with --set record.uploads=true, of clients that took part",
               file.string());
   }
   return io::read_safetensors(file).tensors;
+}
+
+int64_t Target::last_upload(int64_t client) const {
+  int64_t round = setup_->spec().rounds;
+  while (round > 0 && !std::filesystem::exists(upload_file(folder_, round, client))) --round;
+  return round;
 }
 
 methods::Broadcast Target::last_broadcast() const {
@@ -127,7 +136,7 @@ Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int t
     if (at == round && reply.client == client && reply.upload) last.upload = clone(reply.upload->values());
   };
   transport::Simulation simulation(setup.with(spec), *states, ledger, {.threads = threads, .watcher = watch});
-  while (simulation.next_round()) {
+  while (simulation.broadcast().round < round && simulation.next_round()) {
   }
   last.broadcast = {simulation.broadcast().round, clone(simulation.broadcast().values)};
   last.state = states->get(client);

@@ -25,6 +25,8 @@ class Target {
 
   // What a client sent in a round; a UserError that says how to record it if it was not.
   NamedTensors upload(int64_t round, int64_t client) const;
+  // The last round of which a client's upload is recorded; 0 if there is none.
+  int64_t last_upload(int64_t client) const;
 
   // What the server sent last.
   methods::Broadcast last_broadcast() const;
@@ -44,12 +46,13 @@ class Target {
 // same data, model and training. A run that is not private is its own.
 federation::Setup without_privacy(const federation::Setup& setup);
 
-// What such a federation ends with.
+// What a federation has come to after a round.
 struct Rerun {
   methods::Broadcast broadcast = {};
   privacy::PrivateState state = {};  // of the client
   NamedTensors upload = {};          // that the client sent in the round; empty if it sent none
 };
+// Runs it once more up to that round. With replayed noise, or none, it is the run itself.
 Rerun rerun(const federation::Setup& setup, int64_t client, int64_t round, int threads);
 
 // The model that such a federation ends with, of a client or the global one, ready to predict.

@@ -258,6 +258,32 @@ TEST(Baseline, OfPrototypesAndPromptsIsTheSameMethodInTheClear) {
   }
 }
 
+TEST(Baseline, ARoundRunAgainHasTheEncoderThatMadeItsPrototypes) {
+  const auto ground = audit::audit_federation(
+      "[method]\nname = \"fedproto\"\nvariant = \"paper\"\nmechanism = \"none\"\nclosing_round = true\nwidth = 4\nhead "
+      "= [8]\n");
+  config::RunSpec spec = ground->spec();
+  spec.rounds = 3;
+  const federation::Setup setup(spec, std::make_shared<models::TaskData>(ground->data()));
+  const auto means_after = [&](const Rerun& run) {
+    const auto method = setup.method().make_client(setup.client_context());
+    method->select(run.broadcast, run.state);
+    data::Batch own;
+    data::gather(setup.dataset().train, setup.partition().shard(1).train.contiguous(), own);
+    const at::NoGradGuard no_grad;
+    const at::Tensor features = method->features(own.x);
+    std::vector<at::Tensor> means;
+    for (int64_t c = 0; c < 2; ++c) means.push_back(features.index({own.y == c}).mean(0));
+    return at::stack(means);
+  };
+  const Rerun second = rerun(setup, 1, 2, 1), last = rerun(setup, 1, 3, 1);
+  EXPECT_EQ(second.broadcast.round, 2);
+  const at::Tensor sent = prototypes_in(second.upload, 2).values;
+  EXPECT_TRUE(at::allclose(means_after(second), sent, 1e-4, 1e-5));
+  EXPECT_TRUE(last.upload.empty()) << "nothing is sent in the last round, which trains on";
+  EXPECT_FALSE(at::allclose(means_after(last), sent, 1e-4, 1e-5));
+}
+
 TEST(Extractors, FilesThatAreNoneAreRefused) {
   const test::TempFolder folder;
   write_file_atomically(folder.path() / "notes.pt", "not a module");

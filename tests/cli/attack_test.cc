@@ -108,7 +108,24 @@ TEST_F(Attack, PrototypesAreAttackedInTheirOwnSpace) {
     EXPECT_GE(hijacked["top1_hit"], 0.0);
     EXPECT_THAT(hijacked["extractor"].get<std::string>(), HasSubstr("prototypes"));
   }
-  expect_user_error("attack proto --attack hijacking --round 1", "after the last round");
+  expect_membership(attacked("proto", "prototype-membership", "--records 20 --round 1"));
+  expect_user_error("attack proto --attack hijacking --round 3", "record.uploads=true");
+}
+
+TEST_F(Attack, PrototypesOfARoundBeforeTheLastAreAttackedInTheSpaceOfThatRound) {
+  write("closing.toml", "rounds = 3", "",
+        "[federation]\nbatch = 48\n[method]\nname = \"fedproto\"\nvariant = \"paper\"\nwidth = 4\nhead = [8]\n"
+        "closing_round = true\n" +
+            budget("replace-same-label") + "[record]\nuploads = true\n");
+  run("closing", "--set model.name=mlp");
+  const json found = attacked("closing", "prototype-membership", "--records 20");
+  expect_membership(found);
+  EXPECT_EQ(found["auc"], attacked("closing", "prototype-membership", "--records 20 --round 2")["auc"])
+      << "the last round sends nothing";
+  EXPECT_GT(attacked("closing", "hijacking", "--steps 60")["baseline"]["cosine"], 0.9);
+  fs::remove_all(folder_ / "closing");
+  run("closing", "--set model.name=mlp --set privacy.noise=secure");
+  expect_user_error("attack closing --attack hijacking", "cannot be made again");
 }
 
 TEST_F(Attack, MistakesAreOneLine) {

@@ -21,12 +21,17 @@ bool trained_encoder(const federation::Setup& setup) {
   return setup.spec().as_printed();
 }
 
-int64_t round_of(const federation::Setup& setup, int64_t asked) {
-  const int64_t known = trained_encoder(setup) ? setup.spec().rounds : 1;
-  if (asked != 0 && trained_encoder(setup) && asked != known) {
-    fail_user("--round {}: the encoder is known as it was after the last round, {}", asked, known);
-  }
-  return asked == 0 ? known : asked;
+// Whether what the rounds after it did to the client's encoder is known without running them again.
+bool is_last(const federation::Setup& setup, int64_t round) {
+  return round == setup.spec().rounds;
+}
+
+// The round that is attacked: a public encoder is the same in all of them, a trained one has seen most before the last.
+int64_t round_of(const Target& target, int64_t client, int64_t asked) {
+  if (asked != 0) return asked;
+  if (!trained_encoder(target.setup())) return 1;
+  const int64_t last = target.last_upload(client);
+  return last != 0 ? last : target.setup().spec().rounds;
 }
 
 // The model whose weights these are: what [model] and the weights' shapes say of it.
@@ -78,6 +83,28 @@ PrototypeTable table_in(const federation::Setup& setup, const NamedTensors& uplo
   return table;
 }
 
+// The client's model as it was after a round: the one that is kept, or, before the last round, made again. `sent` is what
+// the client sent in it.
+std::shared_ptr<artifacts::TrainedModel> model_after(const Target& target, int64_t client, int64_t round,
+                                                     const PrototypeTable& sent, int threads) {
+  const federation::Setup& setup = target.setup();
+  if (is_last(setup, round)) return std::make_shared<artifacts::TrainedModel>(target.folder(), client);
+  const auto& privacy = setup.spec().privacy;
+  if (privacy && privacy->generator == privacy::Generator::kSecure) {
+    fail_user(
+        "attack: the encoder of round {} is not kept, and with privacy.noise = \"secure\" it cannot be made again",
+        round);
+  }
+  const Rerun then = rerun(setup, client, round, threads);
+  const PrototypeTable again = prototypes_in(then.upload, setup.data().task.classes);
+  if (!again.values.defined() || again.values.sizes() != sent.values.sizes() ||
+      !at::allclose(again.values, sent.values, 1e-3, 1e-4)) {
+    fail_user("attack: run again, round {} sends something else than {} has recorded; run it anew with this version",
+              round, target.folder().string());
+  }
+  return std::make_shared<artifacts::TrainedModel>(setup, then.broadcast, then.state, client, "", round);
+}
+
 }  // namespace
 
 PrototypeTable prototypes_in(const NamedTensors& upload, int64_t classes) {
@@ -107,12 +134,13 @@ at::Tensor prototype_scores(const at::Tensor& features, const at::Tensor& labels
   return -distances.masked_fill(others, std::numeric_limits<double>::infinity()).amin(1);
 }
 
-PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t asked) {
+PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t asked, int threads) {
   const federation::Setup& setup = target.setup();
-  const int64_t round = round_of(setup, asked);
+  const int64_t round = round_of(target, client, asked);
   PrototypeTarget found;
   found.table = table_in(setup, target.upload(round, client), round);
-  const auto trained = std::make_shared<artifacts::TrainedModel>(target.folder(), client);
+  const auto trained =
+      model_after(target, client, trained_encoder(setup) ? round : setup.spec().rounds, found.table, threads);
   found.predict = [trained](const at::Tensor& x) { return trained->predict(x); };
   NamedTensors weights = clone(trained->weights());
   if (trained_encoder(setup)) {
@@ -130,10 +158,12 @@ PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t aske
 
 PrototypeTarget prototypes_without_privacy(const Target& target, int64_t client, int64_t asked, int threads) {
   const auto setup = without_privacy(target.setup());
-  const int64_t round = round_of(setup, asked);
-  const Rerun last = rerun(setup, client, round, threads);
+  const int64_t round = round_of(target, client, asked);
+  const Rerun sent = rerun(setup, client, round, threads);
+  const bool as_it_was = trained_encoder(setup) || is_last(setup, round);
+  const Rerun last = as_it_was ? sent : rerun(setup, client, setup.spec().rounds, threads);
   PrototypeTarget found;
-  found.table = table_in(setup, last.upload, round);
+  found.table = table_in(setup, sent.upload, round);
   const auto selected = [&](const privacy::PrivateState& state) {
     std::shared_ptr<methods::ClientMethod> method = setup.method().make_client(setup.client_context());
     method->select(last.broadcast, state);

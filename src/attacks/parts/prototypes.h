@@ -1,7 +1,7 @@
 // Prototypes that a client uploaded, and the space they were made in.
 //
 // Sound variants make them of features that no training has touched: the attacker has that encoder, it is public.
-// Printed ones make them of the client's trained encoder, and the attacker is given it as it was after the last round.
+// Printed ones make them of the client's trained encoder, and the attacker is given it as it was when they were made.
 #pragma once
 
 #include "attacks/target.h"
@@ -34,9 +34,10 @@ struct PrototypeTarget {
   std::shared_ptr<models::Model> encoder = {};                 // the same features, with gradients
 };
 
-// From the run's recorded uploads. `round` 0 is the one whose encoder is known. A run without prototypes, and one whose
-// features are moved or scaled before they are released, are UserErrors.
-PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t round);
+// From the run's recorded uploads. `round` 0 is the first, or the last that was sent if clients train their encoders: one
+// from before the last round is made by running it again, which takes replayed noise. A run without prototypes, and one
+// whose features are moved or scaled before they are released, are UserErrors.
+PrototypeTarget prototypes_of(const Target& target, int64_t client, int64_t round, int threads);
 // The same of the same federation without privacy.
 PrototypeTarget prototypes_without_privacy(const Target& target, int64_t client, int64_t round, int threads);
 
