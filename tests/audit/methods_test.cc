@@ -12,7 +12,7 @@
 namespace sotto::audit {
 namespace {
 
-TEST(Methods, SoundOnesAreConsistentAndFlawsAreFound) {
+TEST(FlawsOfMethods, AreFoundAndSoundOnesAreConsistent) {
   const std::set<std::string> sound = {"ldp-fedavg", "dp-fedavg", "fedproto", "dp-fpl"};
   std::set<std::string> flawed;
   for (const MethodAudit& row : method_audits()) {
@@ -48,7 +48,7 @@ TEST(Methods, NothingIsPromisedInTheClear) {
 
 // A lower bound may be too high by bad luck, at 95 % confidence in one seed of twenty. At this budget few trials show
 // whether a method has half of the noise that it needs.
-TEST(Methods, SoundOnesKeepTheirPromiseInNineteenOfTwentySeeds) {
+TEST(PromisesOfMethods, AreKeptInNineteenOfTwentySeeds) {
   constexpr int seeds = 20;
   constexpr double epsilon = 16;
   int methods = 0, seen = 0;
@@ -72,7 +72,7 @@ TEST(Methods, SoundOnesKeepTheirPromiseInNineteenOfTwentySeeds) {
 }
 
 // Counting sees nothing of these; the curve of their kind does.
-TEST(Methods, SecretBatchesAndWholeUpdatesAreAuditedToAThirdOfTheirBudget) {
+TEST(SecretBatchesOfMethods, AreAuditedToAThirdOfTheirBudget) {
   int rows = 0;
   for (const MethodAudit& row : method_audits()) {
     const bool secret = row.note.find("batches") != std::string::npos || row.method == "rpdp-fl";
