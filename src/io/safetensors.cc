@@ -37,7 +37,6 @@ constexpr std::array<Dtype, 7> kDtypes{{{"U8", at::kByte},
                                         {"F32", at::kFloat},
                                         {"F64", at::kDouble},
                                         {"BOOL", at::kBool}}};
-constexpr const char* kMetadata = "__metadata__";
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr uint64_t kAlignment = 64;

@@ -15,6 +15,9 @@
 
 namespace sotto::io {
 
+// The one name that no tensor may have.
+inline constexpr const char* kMetadata = "__metadata__";
+
 struct SafeTensors {
   NamedTensors tensors;
   std::map<std::string, std::string> metadata;

@@ -2,12 +2,15 @@
 #include "base/text.h"
 #include "library/boundary.h"
 #include "privacy/guard.h"
+#include "privacy/home.h"
 #include "privacy/spending.h"
+#include "settings/section.h"
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sotto/privacy.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace sotto {
 
@@ -23,22 +26,15 @@ namespace {
 
 constexpr const char* kLedgerName = "ledger.sqlite";
 
-// Where there is a promise already, it holds; a new one that cannot be kept is not left behind.
 privacy::Guard open_guard(const GuardOptions& options) {
-  const fs::path file = options.home / "budget.toml";
-  const bool promises = options.budget && !privacy::Home::is_home(options.home);
-  if (promises) {
-    make_folder(options.home);
-    write_file_atomically(file,
-                          fmt::format("epsilon = {}\ndelta = {}\nadjacency = \"{}\"\n", options.budget->epsilon,
-                                      options.budget->delta, privacy::to_text(to_engine(options.budget->adjacency))));
+  if (options.budget) {
+    const nlohmann::json words = {{"epsilon", options.budget->epsilon},
+                                  {"delta", options.budget->delta},
+                                  {"adjacency", privacy::to_text(to_engine(options.budget->adjacency))}};
+    const settings::Source where{.file = "the budget for " + options.home.string(), .line = {}};
+    privacy::Home::promise(options.home, {words, "", std::make_shared<settings::Source>(where)});
   }
-  try {
-    return privacy::Guard(options.home, options.records);
-  } catch (const UserError&) {
-    if (promises) fs::remove(file);
-    throw;
-  }
+  return privacy::Guard(options.home, options.records);
 }
 
 privacy::Observer observer_of(const std::string& word) {
@@ -95,7 +91,7 @@ double Guard::spent() const {
 }
 
 int64_t Guard::releases() const {
-  return for_program([&] { return inside_->guard.home().ledger().rows(); });
+  return for_program([&] { return inside_->guard.releases(); });
 }
 
 Ledger::Ledger(const fs::path& place)

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "io/safetensors.h"
 #include "privacy/accounting/accountant.h"
 #include "privacy/calibration.h"
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,27 +34,32 @@ std::string note_of(const std::string& key) {
 }
 
 void require_sound(const GuardedRelease& request, const NamedTensors& values, Unit unit) {
+  const std::string what = printable(request.what);
   if (request.what.empty()) fail_user("say what is released: its name is empty");
-  if (request.key.empty()) fail_user("{}: the key is empty; a release is known by its key", request.what);
+  if (request.key.empty()) fail_user("{}: the key is empty; a release is known by its key", what);
   const auto require_positive = [&](const char* name, double value) {
-    if (!(value > 0 && std::isfinite(value))) fail_user("{}: {} must be above 0, not {}", request.what, name, value);
+    if (!(value > 0 && std::isfinite(value))) fail_user("{}: {} must be above 0, not {}", what, name, value);
   };
   require_positive("bound", request.bound);
   require_positive("noise_multiplier", request.noise_multiplier);
   require_positive("divisor", request.divisor);
   if (!request.per_record && request.divisor != 1) {
-    fail_user("{}: divisor is for releases per record: leave it out", request.what);
+    fail_user("{}: divisor is for releases per record: leave it out", what);
   }
   if (request.per_record && unit == Unit::kClient) {
-    fail_user("{}: the home promises whole clients, and clipping each record bounds one record only", request.what);
+    fail_user("{}: the home promises whole clients, and clipping each record bounds one record only", what);
   }
-  if (values.empty()) fail_user("{}: there is nothing to release", request.what);
+  if (values.empty()) fail_user("{}: there is nothing to release", what);
+  std::set<std::string_view> names;
   for (const auto& [name, value] : values) {
+    if (!names.insert(name).second) fail_user("{}: two tensors are called '{}'", what, printable(name));
+    if (name == io::kMetadata) fail_user("{}: no tensor may be called '{}'", what, printable(name));
     if (!at::isFloatingType(value.scalar_type())) {
-      fail_user("{}: tensor '{}' must hold floating-point numbers", request.what, name);
+      fail_user("{}: tensor '{}' must hold floating-point numbers", what, printable(name));
     }
     if (request.per_record && (value.dim() < 2 || value.size(0) != values.front().value.size(0))) {
-      fail_user("{}: per record, every tensor is [records, …] with as many records; '{}' is not", request.what, name);
+      fail_user("{}: per record, every tensor is [records, …] with as many records; '{}' is not", what,
+                printable(name));
     }
   }
 }
@@ -81,9 +89,13 @@ std::string terms_of(const GuardedRelease& request, const NamedTensors& values) 
     if (request.per_record) shape.erase(shape.begin());
     shapes.push_back({name, shape});
   }
-  return json::array(
-             {request.what, request.bound, request.noise_multiplier, request.per_record, request.divisor, shapes})
-      .dump();
+  try {
+    return json::array(
+               {request.what, request.bound, request.noise_multiplier, request.per_record, request.divisor, shapes})
+        .dump();
+  } catch (const json::exception&) {
+    fail_user("a release whose name, or that of a tensor, is not UTF-8 cannot be written down");
+  }
 }
 
 }  // namespace
@@ -120,11 +132,12 @@ std::optional<NamedTensors> Guard::released_before(const GuardedRelease& request
   if (note.empty()) return std::nullopt;
   const json sealed = json::parse(note);
   if (sealed.at("terms") != terms) {
-    fail_user("the key '{}' was used for another release; a new release needs a new key", request.key);
+    fail_user("the key '{}' was used for another release; a new release needs a new key", printable(request.key));
   }
   const fs::path file = file_of(request.key);
   if (!fs::exists(file) || sha256_of_file(file) != sealed.at("digest").get<std::string>()) {
-    fail_user("{} is not what was released under '{}'; put it back from a backup", file.string(), request.key);
+    fail_user("{} is not what was released under '{}'; put it back from a backup", file.string(),
+              printable(request.key));
   }
   return io::read_safetensors(file).tensors;
 }
@@ -167,9 +180,15 @@ double Guard::multiplier_for(double epsilon) const {
 }
 
 double Guard::spent() const {
+  require_own_process();
   const auto guarantees =
       privacy::guarantees(home_.ledger(), settings::word(home_.terms().observer), 1, home_.terms().delta);
   return guarantees.front().proven;
+}
+
+int64_t Guard::releases() const {
+  require_own_process();
+  return home_.ledger().rows();
 }
 
 }  // namespace sotto::privacy

@@ -39,7 +39,8 @@ struct GuardedRelease {
 double sensitivity_of(const GuardedRelease& request, const Neighbours& neighbours);
 Bounded bounded(const GuardedRelease& request, const Neighbours& neighbours, NamedTensors values);
 
-// Thread-safe. One process per home; a process that was forked from the guard's own must open another home.
+// Thread-safe. One process per home; a process that was forked from the guard's own must open another home, and a UserError
+// says so.
 class Guard {
  public:
   // `records` names the records that the home is of; another name later is a UserError.
@@ -53,8 +54,9 @@ class Guard {
   double multiplier_for(double epsilon) const;
 
   double budget() const { return home_.terms().epsilon; }
-  // The ε of all that was released so far.
+  // The ε of all that was released so far, and how many releases there were.
   double spent() const;
+  int64_t releases() const;
   const Home& home() const { return home_; }
 
  private:

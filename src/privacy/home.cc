@@ -65,6 +65,14 @@ bool Home::is_home(const fs::path& folder) {
   return fs::exists(promise_file(folder));
 }
 
+void Home::promise(const fs::path& folder, settings::Section words) {
+  if (is_home(folder)) return;
+  read_promise(words);
+  words.finish();
+  make_folder(folder);
+  write_file_atomically(folder / kBudget, settings::format_toml(words.resolved()));
+}
+
 Home::Home(const fs::path& folder) : folder_(fs::absolute(folder).lexically_normal()) {
   open(Ledger::Mode::kRead);
   read_notes();

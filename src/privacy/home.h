@@ -10,6 +10,7 @@
 #pragma once
 
 #include "privacy/ledger.h"
+#include "settings/section.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -44,6 +45,9 @@ class Home {
 
   // Whether a folder looks like one: it has a budget.toml or a policy.toml.
   static bool is_home(const std::filesystem::path& folder);
+  // Makes a folder one: writes budget.toml, with these words. What a folder promises already holds instead. Words that are
+  // no promise are a UserError, and nothing is written.
+  static void promise(const std::filesystem::path& folder, settings::Section words);
 
   // From here on releases of which nothing can be proven get their rows like all others, instead of being refused: the
   // owner has said so.

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -125,6 +126,11 @@ TEST_F(Guarded, BadRequestsAreOneLineAndCostNothing) {
   EXPECT_USER_ERROR(guard.release(update("key", 0), ones_), "noise_multiplier must be above 0");
   EXPECT_USER_ERROR(guard.release(update("key"), {}), "nothing to release");
   EXPECT_USER_ERROR(guard.release(update("key"), {{"w", at::ones({3}, at::kLong)}}), "floating-point");
+  EXPECT_USER_ERROR(guard.release(update("key"), {{"w", at::ones({3})}, {"b", at::ones({3})}, {"w", at::ones({3})}}),
+                    "two tensors are called 'w'");
+  EXPECT_USER_ERROR(guard.release(update("key"), {{"__metadata__", at::ones({3})}}), "may be called '__metadata__'");
+  EXPECT_USER_ERROR(guard.release(update("key"), {{"\xff", at::ones({3})}}), "not UTF-8");
+  EXPECT_USER_ERROR(guard.release(update("key"), {{"a\nb", at::ones({3})}, {"a\nb", at::ones({3})}}), "'a\\nb'");
   EXPECT_EQ(guard.home().ledger().rows(), 0);
   EXPECT_USER_ERROR(Guard(temporary_ / "nothing", "patients"), "is not a home");
 }
@@ -149,20 +155,28 @@ TEST_F(Guarded, ThreadsShareOneGuard) {
   EXPECT_EQ(guard.home().ledger().rows(), 2);
 }
 
-TEST_F(Guarded, AForkedProcessDoesNotRelease) {
+TEST_F(Guarded, AForkedProcessLeavesItAlone) {
   Guard guard(home_, "patients");
+  guard.release(update("before"), ones_);
   const pid_t child = ::fork();
   if (child == 0) {
-    try {
-      guard.release(update("key"), ones_);
-    } catch (const UserError&) {
-      ::_exit(7);
+    int refused = 0;
+    const std::vector<std::function<void()>> uses = {[&] { guard.release(update("key"), ones_); },
+                                                     [&] { guard.spent(); }, [&] { guard.releases(); }};
+    for (const auto& use : uses) {
+      try {
+        use();
+      } catch (const UserError&) {
+        ++refused;
+      }
     }
-    ::_exit(0);
+    ::_exit(refused);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  guard.release(update("after"), ones_);
+  EXPECT_EQ(guard.releases(), 2);
 }
 
 TEST_F(Guarded, AMultiplierForAnEpsilonCostsNoMore) {

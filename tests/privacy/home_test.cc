@@ -80,6 +80,28 @@ TEST_F(HomeFolder, RunsSpendOneBudget) {
   home.ledger().verify_chain();
 }
 
+settings::Section words(const nlohmann::json& value) {
+  return {value, "", std::make_shared<settings::Source>(settings::Source{.file = "the promise", .line = {}})};
+}
+
+TEST_F(HomeFolder, APromiseIsWrittenOnceAndOnlyIfItIsOne) {
+  const fs::path fresh = temporary_ / "fresh";
+  EXPECT_USER_ERROR(Home::promise(fresh, words({{"epsilon", 1}, {"delta", 1e-5}})), "adjacency");
+  EXPECT_USER_ERROR(
+      Home::promise(fresh, words({{"epsilon", 1}, {"delta", 1e-5}, {"adjacency", "replace"}, {"epsilom", 2}})),
+      "epsilon");
+  EXPECT_FALSE(fs::exists(fresh));
+  Home::promise(fresh, words({{"epsilon", 1}, {"delta", 1e-5}, {"adjacency", "replace"}, {"budgets", {0.5, 0.75}}}));
+  EXPECT_EQ(Home(fresh, kRecords).terms().budgets, (std::vector<double>{0.5, 0.75}));
+  Home::promise(fresh, words({{"epsilon", 9}}));
+  EXPECT_EQ(Home(fresh, kRecords).terms().epsilon, 1.0);
+  const fs::path policed = temporary_ / "policed";
+  fs::create_directories(policed);
+  write_file_atomically(policed / "policy.toml", std::string("[budget]\n") + kBudget);
+  Home::promise(policed, words({{"epsilon", 9}, {"delta", 1e-5}, {"adjacency", "replace"}}));
+  EXPECT_FALSE(fs::exists(policed / "budget.toml"));
+}
+
 TEST_F(HomeFolder, TheRefusalNamesTheHome) {
   rounds_paid("first");
   Home home(home_, kRecords);
