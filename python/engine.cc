@@ -13,8 +13,11 @@
 #include "cli/program.h"
 #include "federation/home_terms.h"
 #include "privacy/guard.h"
+#include "privacy/home.h"
 #include "run/config_source.h"
 #include "run/execute.h"
+#include "settings/section.h"
+#include "settings/toml.h"
 
 #include <ATen/ops/from_blob.h>
 
@@ -27,6 +30,7 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -136,15 +140,11 @@ std::string run_config(const std::string& config, const std::vector<std::string>
   return interruptibly([&] { return execute(request, listener); });
 }
 
-// Shares the array's memory.
+// Shares the array's memory, which is contiguous float32 or float64 (guard.py sees to it).
 at::Tensor tensor_of(const py::array& array) {
-  at::ScalarType type = at::kFloat;
-  if (py::isinstance<py::array_t<double>>(array)) {
-    type = at::kDouble;
-  } else if (!py::isinstance<py::array_t<float>>(array)) {
-    fail_user("arrays must hold float32 or float64, not {}", py::str(array.dtype()).cast<std::string>());
-  }
-  if ((array.flags() & py::array::c_style) == 0) fail_user("arrays must be contiguous: numpy.ascontiguousarray(a)");
+  const at::ScalarType type = py::isinstance<py::array_t<double>>(array) ? at::kDouble : at::kFloat;
+  SOTTO_INVARIANT(type == at::kDouble || py::isinstance<py::array_t<float>>(array));
+  SOTTO_INVARIANT((array.flags() & py::array::c_style) != 0);
   const std::vector<int64_t> shape(array.shape(), array.shape() + array.ndim());
   return at::from_blob(const_cast<void*>(array.data()), shape, at::TensorOptions().dtype(type));
 }
@@ -154,6 +154,17 @@ py::array array_of(const at::Tensor& tensor) {
   auto* owner = new at::Tensor(tensor.contiguous());
   const py::capsule keeper(owner, [](void* kept) { delete static_cast<at::Tensor*>(kept); });
   return py::array_t<float>(owner->sizes().vec(), owner->data_ptr<float>(), keeper);
+}
+
+// A promise as a dictionary (JSON), or as a file: budget.toml, or the table [budget] of policy.toml.
+settings::Section promise_of(const std::string& policy, bool is_file) {
+  if (!is_file) {
+    return {json::parse(policy), "",
+            std::make_shared<settings::Source>(settings::Source{.file = "policy", .line = {}})};
+  }
+  settings::ParsedToml parsed = settings::parse_toml(read_file(policy), policy);
+  settings::Section whole(std::move(parsed.value), "", parsed.source);
+  return whole.has("budget") ? whole.child("budget") : whole;
 }
 
 class PythonGuard {
@@ -182,7 +193,10 @@ class PythonGuard {
     return guard_.spent();
   }
   double budget() const { return guard_.budget(); }
-  int64_t rows() const { return guard_.home().ledger().rows(); }
+  int64_t releases() const {
+    const py::gil_scoped_release released;
+    return guard_.releases();
+  }
 
  private:
   privacy::Guard guard_;
@@ -205,6 +219,8 @@ PYBIND11_MODULE(_engine, module) {
       spent(refused.what());
     } catch (const UserError& mistake) {
       error(mistake.what());
+    } catch (const fs::filesystem_error& failure) {
+      error(fmt::format("{}: {}", failure.path1().string(), failure.code().message()).c_str());
     } catch (const Interrupted& stop) {
       PyErr_SetString(PyExc_KeyboardInterrupt, stop.what());
     }
@@ -214,13 +230,16 @@ PYBIND11_MODULE(_engine, module) {
   module.def("calibrate", &calibrate);
   module.def("command", &command);
   module.def("run", &run_config);
+  module.def("promise", [](const std::string& home, const std::string& policy, bool is_file) {
+    privacy::Home::promise(home, promise_of(policy, is_file));
+  });
   module.attr("__version__") = SOTTO_VERSION;
 
   py::class_<PythonGuard>(module, "Guard")
-      .def(py::init<const std::string&, const std::string&>())
+      .def(py::init<const std::string&, const std::string&>(), py::call_guard<py::gil_scoped_release>())
       .def("release", &PythonGuard::release)
       .def("multiplier_for", &PythonGuard::multiplier_for)
       .def_property_readonly("spent", &PythonGuard::spent)
       .def_property_readonly("budget", &PythonGuard::budget)
-      .def_property_readonly("rows", &PythonGuard::rows);
+      .def_property_readonly("releases", &PythonGuard::releases);
 }

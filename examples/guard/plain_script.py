@@ -26,7 +26,7 @@ def gradients(weights, x, y):
 
 
 def main(home):
-    guard = sotto.Guard(home, budget={"epsilon": 8.0, "delta": 1e-5, "adjacency": "zero-out"})
+    guard = sotto.Guard(home, {"epsilon": 8.0, "delta": 1e-5, "adjacency": "zero-out"})
     x, y = records()
     weights = numpy.zeros(4, dtype=numpy.float32)
     for step in range(20):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Optional
 
 from . import _engine
+from .arguments import as_json
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,15 @@ class Calibration:
 
 
 def _question(parts: Mapping[str, Any]) -> str:
-    for key, value in parts.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise _engine.Error(f"{key} must be a finite number, not {value}")
-    return json.dumps({key: value for key, value in parts.items() if value is not None})
+    given = {key: value for key, value in parts.items() if value is not None}
+    return "{" + ", ".join(f'"{key}": {as_json(key, value)}' for key, value in given.items()) + "}"
+
+
+def _events(compose: Optional[Iterable[Mapping[str, Any]]]) -> Optional[list[Any]]:
+    try:
+        return None if compose is None else list(compose)
+    except TypeError:
+        raise _engine.Error("compose must be a list of dictionaries, one for each event") from None
 
 
 def _only(cls: type, answer: str) -> Any:
@@ -68,7 +73,7 @@ def account(
     the same words. Answers are upper bounds, rounded up.
     """
     parts = dict(locals())
-    parts["compose"] = None if compose is None else [dict(event) for event in compose]
+    parts["compose"] = _events(compose)
     return _only(Guarantee, _engine.account(_question(parts)))
 
 
@@ -88,5 +93,5 @@ def calibrate(
 ) -> Calibration:
     """The least noise with which such a plan stays within (``epsilon``, ``delta``); words as in :func:`account`."""
     parts = dict(locals())
-    parts["compose"] = None if compose is None else [dict(event) for event in compose]
+    parts["compose"] = _events(compose)
     return _only(Calibration, _engine.calibrate(_question(parts)))

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
 from . import _engine
+from .arguments import PathLike, as_json, flag, mapping, path, text, whole
+from .documents import Audit, Plan
 
 if TYPE_CHECKING:
     import numpy
 
-PathLike = Union[str, "os.PathLike[str]"]
 Settings = Mapping[str, Any]
+
+
+def _flat(settings: Settings, above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(mapping(above + name, value), f"{above}{name}.")
+        else:
+            yield above + name, value
 
 
 def _overrides(settings: Optional[Settings], more: Settings) -> list[str]:
     """``a.b=value`` for each setting; in keywords two underscores stand for the dot."""
-    merged = dict(settings or {})
-    merged.update({name.replace("__", "."): value for name, value in more.items()})
-    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in merged.items()]
+    merged = dict(_flat(mapping("settings", {} if settings is None else settings)))
+    merged.update(_flat({name.replace("__", "."): value for name, value in more.items()}))
+    return [f"{name}={text(name, value) if isinstance(value, str) else as_json(name, value)}" for name, value in merged.items()]
 
 
-def _command(*words: PathLike) -> Any:
-    return json.loads(_engine.command([os.fspath(word) for word in words]))
+def _command(*words: str) -> Any:
+    return json.loads(_engine.command(list(words)))
 
 
 def _set_words(overrides: list[str]) -> list[str]:
@@ -107,30 +115,32 @@ def run(
     for the dot: ``privacy__epsilon=1``. ``on_round`` gets every round as it is done; what it raises stops the run.
     Ctrl-C stops after the round in progress, and ``resume=True`` goes on from there. ``home`` charges an owner's budget.
     """
+    if on_round is not None and not callable(on_round):
+        raise _engine.Error("on_round must be a function that takes a round")
     listener = None if on_round is None else lambda line: on_round(json.loads(line))
     answer = json.loads(
         _engine.run(
-            os.fspath(config),
+            path("config", config),
             _overrides(settings, overrides),
-            "" if out is None else os.fspath(out),
-            "" if home is None else os.fspath(home),
-            resume,
-            threads,
-            quiet,
+            "" if out is None else path("out", out),
+            "" if home is None else path("home", home),
+            flag("resume", resume),
+            whole("threads", threads),
+            flag("quiet", quiet),
             listener,
         )
     )
     return Run(Path(answer["folder"]), answer["summary"])
 
 
-def plan(config: PathLike, settings: Optional[Settings] = None, **overrides: Any) -> dict[str, Any]:
+def plan(config: PathLike, settings: Optional[Settings] = None, **overrides: Any) -> Plan:
     """What a run would release, how often, with how much noise and at which cost, before anything is trained."""
-    return _command("plan", config, "--json", "--quiet", *_set_words(_overrides(settings, overrides)))
+    return Plan(_command("plan", path("config", config), "--json", "--quiet", *_set_words(_overrides(settings, overrides))))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a sweep's table: settings, and the metric over seeds."""
+    """One row of a sweep's table: settings, and the metric over seeds. The largest epsilon of any client; None: none finite."""
 
     row: str
     settings: Mapping[str, Any]
@@ -138,6 +148,8 @@ class Cell:
     std: Optional[float]
     values: list[float]
     runs: list[Path]
+    claimed_epsilon: Optional[float]
+    proven_epsilon: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,18 @@ class Sweep:
 
     cells: list[Cell]
     document: Mapping[str, Any] = field(repr=False)
+
+    def to_dataframe(self) -> Any:
+        """A row per cell, with a column per setting, as a pandas DataFrame."""
+        import pandas
+
+        names = ["mean", "std", "claimed_epsilon", "proven_epsilon"]
+        return pandas.DataFrame(
+            [
+                {"row": cell.row, **cell.settings, **{name: getattr(cell, name) for name in names}, "seeds": len(cell.values)}
+                for cell in self.cells
+            ]
+        )
 
 
 def sweep(
@@ -159,14 +183,14 @@ def sweep(
     **overrides: Any,
 ) -> Sweep:
     """Runs the grid of a config's ``[sweep]``; runs that are done already are not run again."""
-    words: list[PathLike] = ["sweep", config, "--json", *_set_words(_overrides(settings, overrides))]
+    words = ["sweep", path("config", config), "--json", *_set_words(_overrides(settings, overrides))]
     if out is not None:
-        words += ["--out", out]
+        words += ["--out", path("out", out)]
     if metric is not None:
-        words += ["--metric", metric]
-    if threads:
+        words += ["--metric", text("metric", metric)]
+    if whole("threads", threads):
         words += ["--threads", str(threads)]
-    if quiet:
+    if flag("quiet", quiet):
         words.append("--quiet")
     document = _command(*words)
     cells = [
@@ -177,17 +201,19 @@ def sweep(
             std=cell["std"],
             values=cell["values"],
             runs=[Path(folder) for folder in cell["runs"]],
+            claimed_epsilon=cell["claimed_epsilon"],
+            proven_epsilon=cell["proven_epsilon"],
         )
         for cell in document["cells"]
     ]
     return Sweep(cells, document)
 
 
-def audit(target: PathLike, *, quick: bool = False, quiet: bool = True) -> dict[str, Any]:
+def audit(target: PathLike, *, quick: bool = False, quiet: bool = True) -> Audit:
     """Attacks a run, or what a config would release: lower bounds on epsilon, as ``audit.json`` holds them."""
-    words: list[PathLike] = ["audit", target, "--json"]
-    if quick:
+    words = ["audit", path("target", target), "--json"]
+    if flag("quick", quick):
         words.append("--quick")
-    if quiet:
+    if flag("quiet", quiet):
         words.append("--quiet")
-    return _command(*words)
+    return Audit(_command(*words))

@@ -1,6 +1,7 @@
 import importlib.util
 import os
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Guards(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def test_same_key_same_bytes_one_payment(self):
-        guard = sotto.Guard(self.home, budget=BUDGET)
+        guard = sotto.Guard(self.home, BUDGET)
         first = guard.release("update", numpy.ones(5), bound=1.0, noise_multiplier=50, key="1")
         again = guard.release("update", numpy.zeros(5), bound=1.0, noise_multiplier=50, key="1")
         self.assertEqual(first.tobytes(), again.tobytes())
@@ -44,7 +45,7 @@ class Guards(unittest.TestCase):
         self.assertEqual(sotto.Ledger(self.home).verify()["rows"], 1)
 
     def test_dictionaries_keep_names_and_shapes(self):
-        guard = sotto.Guard(self.home, budget=BUDGET)
+        guard = sotto.Guard(self.home, BUDGET)
         given = {"w": numpy.ones((3, 4), numpy.float32), "b": numpy.ones(3)}
         released = guard.release("update", given, bound=1.0, epsilon=0.1, key="1")
         self.assertEqual([(k, v.shape) for k, v in released.items()], [("w", (3, 4)), ("b", (3,))])
@@ -52,7 +53,7 @@ class Guards(unittest.TestCase):
         self.assertLessEqual(guard.spent, 0.1)
 
     def test_the_budget_holds(self):
-        guard = sotto.Guard(self.home, budget=BUDGET)
+        guard = sotto.Guard(self.home, BUDGET)
         with self.assertRaises(sotto.BudgetSpent):
             for i in range(100):
                 guard.release("update", numpy.ones(5), bound=1.0, epsilon=0.4, key=str(i))
@@ -60,7 +61,7 @@ class Guards(unittest.TestCase):
         self.assertLessEqual(guard.spent, guard.budget)
 
     def test_mistakes_cost_nothing(self):
-        guard = sotto.Guard(self.home, budget=BUDGET)
+        guard = sotto.Guard(self.home, BUDGET)
         ones = numpy.ones(5)
         for call, said in [
             (dict(bound=1.0, key="1"), "noise_multiplier or epsilon"),
@@ -68,31 +69,132 @@ class Guards(unittest.TestCase):
             (dict(bound=1.0, epsilon=0.1, key=""), "key is empty"),
             (dict(bound=1.0, epsilon=-1, key="1"), "epsilon"),
             (dict(bound=1.0, epsilon=0.1, key="1", divisor=3), "divisor"),
+            (dict(bound="x", epsilon=0.1, key="1"), "bound must be a number, not 'x'"),
+            (dict(bound=1.0, epsilon=None, noise_multiplier=[1], key="1"), r"noise_multiplier must be a number, not \[1\]"),
+            (dict(bound=1.0, epsilon=0.1, key="1", per_record="yes"), "per_record must be True or False"),
+            (dict(bound=1.0, epsilon=0.1, key="\udc00"), "key must be Unicode text"),
         ]:
-            with self.subTest(call), self.assertRaisesRegex(sotto.Error, said):
+            with self.subTest(call), self.assertRaisesRegex(sotto.Error, said) as caught:
                 guard.release("update", ones, **call)
+            self.assertNotIn("\n", str(caught.exception))
+        for given, said in [
+            ({1: ones, "1": ones}, "two tensors are called '1'"),
+            ({"__metadata__": ones}, "no tensor may be called '__metadata__'"),
+            ({}, "nothing to release"),
+            (numpy.array(["a"]), "'update' must hold real numbers"),
+            (numpy.array([object()]), "'update' must hold real numbers"),
+            (numpy.ones(3) * 1j, "'update' must hold real numbers, not complex128"),
+            ([[1.0], [1.0, 2.0]], "'update' is no array of numbers"),
+            (None, "'update' must hold real numbers"),
+        ]:
+            with self.subTest(given), self.assertRaisesRegex(sotto.Error, said) as caught:
+                guard.release("update", given, bound=1.0, epsilon=0.1, key="1")
+            self.assertNotIn("\n", str(caught.exception))
+        with self.assertRaisesRegex(sotto.Error, "the name of a release must be text, not 3"):
+            guard.release(3, ones, bound=1.0, epsilon=0.1, key="1")
         self.assertEqual(guard.releases, 0)
         with self.assertRaisesRegex(sotto.Error, "is not a home"):
             sotto.Guard(self.home.parent / "elsewhere")
-        with self.assertRaisesRegex(sotto.Error, "another process|in use|written"):
-            if os.fork() == 0:
+        with self.assertRaisesRegex(sotto.Error, "home must be a path, not 7"):
+            sotto.Guard(7)
+
+    def test_any_real_array(self):
+        guard = sotto.Guard(self.home, BUDGET)
+        for number, given in enumerate(
+            [numpy.float64(3), numpy.ones((4, 3)).T, numpy.arange(3), numpy.array([True]), numpy.ones(2, ">f4"), [1, 2.5]]
+        ):
+            released = guard.release("update", given, bound=1.0, noise_multiplier=100, key=str(number))
+            self.assertEqual((released.shape, released.dtype), (numpy.shape(given), numpy.float32))
+
+    def test_a_promise_is_written_by_the_engine(self):
+        for bad, said in [
+            ({"epsilon": 1, "delta": 1e-5}, "adjacency"),
+            ({**BUDGET, "epsilon": -1}, "epsilon"),
+            ({**BUDGET, "epsilon": float("nan")}, "finite"),
+            ({**BUDGET, "epsilom": 1}, "did you mean 'epsilon'"),
+            ({**BUDGET, "adjacency": {"replace"}}, "must be text"),
+            (3, "policy is a dictionary"),
+            (self.home.parent / "missing.toml", "missing.toml"),
+        ]:
+            with self.subTest(bad), self.assertRaisesRegex(sotto.Error, said) as caught:
+                sotto.Guard(self.home, bad)
+            self.assertNotIn("\n", str(caught.exception))
+            self.assertFalse(self.home.exists())
+        guard = sotto.Guard(self.home, {**BUDGET, "epsilon": numpy.float32(2), "unit": "client"})
+        self.assertEqual(guard.budget, 2)
+        del guard
+        self.assertEqual(sotto.Guard(self.home, BUDGET).budget, 2, "what was promised first holds")
+
+    def test_policies_of_owners(self):
+        policy = "[budget]\nepsilon = 3.0\ndelta = 1e-5\nadjacency = \"replace\"\n"
+        self.home.mkdir()
+        (self.home / "policy.toml").write_text(policy)
+        self.assertEqual(sotto.Guard(self.home, BUDGET).budget, 3)
+        self.assertFalse((self.home / "budget.toml").exists())
+        self.assertEqual(sotto.Guard(self.home.parent / "other", self.home / "policy.toml").budget, 3)
+
+    def test_threads_share_a_guard(self):
+        guard = sotto.Guard(self.home, BUDGET)
+        results = [None] * 8
+
+        def use(i):
+            ones = numpy.ones(1000)
+            results[i] = [guard.release("update", ones, bound=1.0, noise_multiplier=100, key=f"{k}") for k in range(4)]
+            self.assertLessEqual(guard.spent, guard.budget)
+
+        threads = [threading.Thread(target=use, args=(i,)) for i in range(len(results))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for other in results[1:]:
+            self.assertTrue(all((a == b).all() for a, b in zip(results[0], other)))
+        self.assertEqual(guard.releases, 4)
+        self.assertEqual(sotto.Ledger(self.home).verify().rows, 4)
+
+    def test_a_forked_process_leaves_the_home_alone(self):
+        guard = sotto.Guard(self.home, BUDGET)
+        ones = numpy.ones(5)
+        guard.release("update", ones, bound=1.0, noise_multiplier=100, key="before")
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for use in [
+                lambda: guard.release("update", ones, bound=1.0, noise_multiplier=100, key="child"),
+                lambda: guard.spent,
+                lambda: guard.releases,
+                lambda: sotto.Guard(self.home),
+            ]:
                 try:
-                    guard.release("update", ones, bound=1.0, epsilon=0.1, key="child")
+                    use()
                 except sotto.Error:
-                    os._exit(7)
-                os._exit(0)
-            self.assertEqual(os.waitstatus_to_exitcode(os.wait()[1]), 7)
-            sotto.Guard(self.home)
+                    refused += 1
+            del guard  # closes what it has inherited
+            os._exit(refused)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 4)
+        guard.release("update", ones, bound=1.0, noise_multiplier=100, key="after")
+        self.assertEqual(guard.releases, 2)
+        self.assertEqual(sotto.Ledger(self.home).verify().rows, 2)
 
     def test_torch_tensors_come_back_as_such(self):
         try:
             import torch
         except ImportError:
             self.skipTest("torch is not installed")
-        guard = sotto.Guard(self.home, budget=BUDGET)
-        released = guard.release("update", torch.ones(2, 3), bound=1.0, epsilon=0.1, key="1")
-        self.assertIsInstance(released, torch.Tensor)
-        self.assertEqual(tuple(released.shape), (2, 3))
+        guard = sotto.Guard(self.home, BUDGET)
+        given = {
+            "w": torch.ones(2, 3, requires_grad=True),
+            "half": torch.ones(2, dtype=torch.bfloat16),
+            "turned": torch.ones(4, 3).T,
+            "scalar": torch.tensor(1.0),
+        }
+        released = guard.release("update", given, bound=1.0, epsilon=0.1, key="1")
+        for name, value in released.items():
+            self.assertIsInstance(value, torch.Tensor)
+            self.assertEqual((value.shape, value.dtype), (given[name].shape, torch.float32))
+        self.assertEqual(given["w"].sum().item(), 6)
+        with self.assertRaisesRegex(sotto.Error, "'update' is no array of numbers"):
+            guard.release("update", torch.ones(3).to_sparse(), bound=1.0, epsilon=0.1, key="2")
 
 
 class Shapes(Guards):
@@ -106,7 +208,7 @@ class Shapes(Guards):
             def fit(self, parameters):
                 return [array + 100.0 for array in parameters]
 
-        sotto.Guard(self.home, budget=BUDGET)
+        sotto.Guard(self.home, BUDGET)
         client = example("flower_client").GuardedClient(Trainer(), self.home, declared_examples=100, epsilon=0.2)
         start = [numpy.zeros((2, 2), numpy.float32), numpy.zeros(3, numpy.float32)]
         sent, examples, _ = client.fit(start, {"server_round": 1})
@@ -130,7 +232,7 @@ class Shapes(Guards):
             def get_job_id(self):
                 return "job"
 
-        sotto.Guard(self.home, budget=BUDGET)
+        sotto.Guard(self.home, BUDGET)
         guarded = example("nvflare_filter").GuardFilter(self.home, epsilon=0.2)
         sent = guarded.process_dxo(Message(), Shareable(), Context())
         self.assertEqual(sent.meta, {})

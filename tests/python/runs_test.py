@@ -55,7 +55,11 @@ class Runs(unittest.TestCase):
         self.assertLessEqual(result.proven_epsilon, 2)
         self.assertEqual(result.basis, "simulated")
         self.assertEqual(sotto.Ledger(result.folder).verify()["summary"], "matches")
-        self.assertEqual(len(sotto.Ledger(result.folder).show()["clients"]), 4)
+        statement = sotto.Ledger(result.folder).show()
+        self.assertEqual(statement.rows, 12)
+        self.assertEqual([client.client for client in statement.clients], [0, 1, 2, 3])
+        self.assertEqual(max(client.proven_epsilon for client in statement.clients), result.proven_epsilon)
+        self.assertEqual(statement.clients[0].budget, 2)
 
     def test_data_frames(self):
         try:
@@ -64,13 +68,37 @@ class Runs(unittest.TestCase):
             self.skipTest("pandas is not installed")
         frame = sotto.run(self.config, out=self.folder / "run").to_dataframe()
         self.assertEqual(list(frame["round"]), [1, 2, 3])
+        self.assertEqual(list(sotto.Ledger(self.folder / "run").show().to_dataframe()["client"]), [0, 1, 2, 3])
+        self.assertEqual(list(sotto.plan(self.config).to_dataframe()["times"]), [3])
+        frame = sotto.sweep(self.config, out=self.folder / "sweep").to_dataframe()
+        self.assertEqual(list(frame["privacy.epsilon"]), ["1", "4"])
+        self.assertEqual(list(frame["seeds"]), [2, 2])
+        self.assertTrue((frame["proven_epsilon"] <= [1, 4]).all())
 
     def test_mistakes_are_one_line(self):
         with self.assertRaisesRegex(sotto.Error, "did you mean"):
             sotto.run(self.config, {"privacy.epsilom": 1}, out=self.folder / "run")
         with self.assertRaisesRegex(sotto.Error, "missing.toml"):
             sotto.run(self.folder / "missing.toml")
+        for call, said in [
+            (dict(threads="a"), "threads must be a whole number of 0 or more, not 'a'"),
+            (dict(threads=-1), "threads must be"),
+            (dict(quiet=1), "quiet must be True or False"),
+            (dict(settings={"privacy.epsilon": {1}}), "privacy.epsilon must be text, a number"),
+            (dict(settings=["rounds=1"]), "settings must be a dictionary"),
+            (dict(rounds=float("nan")), "rounds must be a finite number"),
+            (dict(rounds=None), "rounds must be text, a number"),
+            (dict(on_round=3), "on_round"),
+        ]:
+            with self.subTest(call), self.assertRaisesRegex(sotto.Error, said) as caught:
+                sotto.run(self.config, **{"out": self.folder / "run", **call})
+            self.assertNotIn("\n", str(caught.exception))
+        with self.assertRaisesRegex(sotto.Error, "config must be a path, not None"):
+            sotto.plan(None)
         self.assertFalse((self.folder / "run").exists())
+
+    def test_settings_may_be_tables(self):
+        self.assertEqual(sotto.plan(self.config, {"privacy": {"epsilon": numpy.int64(2)}, "data": {"clients": 2}}).clients, 2)
 
     def test_what_a_listener_raises_stops_the_run(self):
         def listen(line):
@@ -85,6 +113,10 @@ class Runs(unittest.TestCase):
         plan = sotto.plan(self.config)
         self.assertEqual(plan["method"], "ldp-fedavg")
         self.assertEqual(plan["releases"][0]["times"], 3)
+        self.assertEqual((plan.method, plan.clients, plan.rounds), ("ldp-fedavg", 4, 3))
+        (release,) = plan.releases
+        self.assertEqual((release.what, release.times), ("model", 3))
+        self.assertLessEqual(release.epsilon, 4)
 
     def test_sweep(self):
         result = sotto.sweep(self.config, out=self.folder / "sweep")
@@ -95,7 +127,9 @@ class Runs(unittest.TestCase):
 
     def test_audit(self):
         result = sotto.audit(self.config, quick=True)
-        self.assertGreaterEqual(result["entries"][0]["audited_epsilon"], 0)
+        self.assertEqual(result.confidence, 0.95)
+        for entry in result.entries:
+            self.assertTrue(0 <= entry.audited_epsilon <= entry.proven_epsilon <= 4, entry)
 
     def test_ctrl_c_leaves_a_run_to_resume(self):
         script = textwrap.dedent(
