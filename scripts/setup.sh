@@ -15,6 +15,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   # tests, benchmarks, lint
   libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy clang chromium
+  python3-torch python3-torchvision python3-pandas
   # packages, and a fresh Debian to try them in
   dpkg-dev debootstrap
   # the documentation as a site
