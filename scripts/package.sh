@@ -18,6 +18,14 @@ else
   (cd build/package && cpack)
 fi
 ls "$packages"/*.deb
+contents=$(mktemp -d)
+for package in "$packages"/*.deb; do dpkg-deb -x "$package" "$contents"; done
+named=$(grep -rlF -e "$PWD" "$contents" || true)
+rm -rf "$contents"
+if [ -n "$named" ]; then
+  echo "package.sh: these files of the packages name the folder that they were built in: ${named//$contents/}" >&2
+  exit 1
+fi
 $try || exit 0
 
 why=
