@@ -1,9 +1,11 @@
 // sotto sweep: a grid of settings times seeds, as one table.
 #include "experiments/sweep.h"
 
+#include "artifacts/shared_work.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/interrupt.h"
+#include "base/launch.h"
 #include "base/log.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -152,6 +154,9 @@ void select(const SweepCommand& command, const Command& given) {
   for (const char* name : {"--seeds", "--against", "--metric", "--format"}) {
     if (given.has(name)) fail_user("{} means nothing with --private-selection: only the best is shown", name);
   }
+  // Each rank would select for itself, and the stated ε covers one selection.
+  if (launch().rank > 0) throw artifacts::OthersAtWork("rank 0 refuses private selection over ranks");
+  if (launch().size != 1) fail_user("--private-selection is for one process; leave out mpirun");
   const experiments::Selection selection = experiments::select_privately(
       {.config = command.config,
        .options = resolve(command, given),

@@ -143,6 +143,18 @@ size_t uniform_below(size_t bound, privacy::NoiseSource& source) {
   return static_cast<size_t>(bits % bound);
 }
 
+[[noreturn]] void refuse_folder(const fs::path& folder) {
+  fail_user("{} exists already; choose another --out", folder.string());
+}
+
+// Of several processes that begin at the same moment one gets the folder.
+void claim(const fs::path& folder) {
+  const fs::path parent = fs::absolute(folder / "").parent_path().parent_path();
+  make_folder(parent);
+  if (!fs::create_directory(folder)) refuse_folder(folder);
+  sync_folder(parent);
+}
+
 // Removes its folder unless told otherwise, whatever happens.
 class TrialFolder {
  public:
@@ -196,7 +208,7 @@ Selection select_privately(const SelectionRequest& request) {
   if (!(request.score_noise > 0 && request.score_noise <= 10)) {
     fail_user("--score-noise must be above 0 and at most 10, not {}", request.score_noise);
   }
-  if (fs::exists(request.folder)) fail_user("{} exists already; choose another --out", request.folder.string());
+  if (fs::exists(request.folder)) refuse_folder(request.folder);
   const std::vector<Candidate> candidates = load_candidates(request);
   const double noise_stddev = request.score_noise * static_cast<double>(candidates.front().scale.points);
   std::vector<privacy::TrialCost> costs;
@@ -216,7 +228,7 @@ Selection select_privately(const SelectionRequest& request) {
   }
   info("private selection among {} settings: a secret number of trials, {:.4g} on average, for ε = {:.4g} at δ = {}",
        candidates.size(), law.mean(), selection.epsilon, terms.delta);
-  make_folder(request.folder);
+  claim(request.folder);
   selection.best = run_trials(request, candidates, law, noise_stddev);
   write_file_atomically(request.folder / "selection.json", to_json(selection).dump(2) + "\n");
   return selection;

@@ -1,6 +1,7 @@
 // One program as several processes: ranks of mpirun, and processes side by side that share a folder.
 #include "program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <future>
@@ -9,6 +10,11 @@
 
 namespace sotto {
 namespace {
+
+// A private run that never repeats.
+constexpr const char* kSecure =
+    "[federation]\nbatch = 48\n[method]\nname = \"ldp-fedavg\"\n[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = "
+    "\"replace\"\nnoise = \"secure\"\n";
 
 json without_times(json summary) {
   for (const char* key : {"seconds", "samples_per_second", "checksum"}) summary.erase(key);
@@ -114,11 +120,15 @@ TEST_F(OverMpi, RanksThatDifferAreRefusedByTheirHostsName) {
 }
 
 TEST_F(OverMpi, WrongInputIsOneLineOfRankZero) {
-  for (const char* wrong : {"run missing.toml", "run config.toml --no-such-option", "run config.toml --home there"}) {
+  write("secure.toml", "rounds = 1", "", kSecure);
+  for (const char* wrong : {"run config.toml --no-such-option", "run config.toml --home there",
+                            "sweep secure.toml --private-selection --out chosen"}) {
     const Result result = mpirun(std::string("-n 2 sotto ") + wrong);
     EXPECT_EQ(result.exit_code, 2) << wrong;
     EXPECT_EQ(error_lines(result.err), 1) << result.err;
+    EXPECT_EQ(result.out, "");
   }
+  EXPECT_FALSE(fs::exists(folder_ / "chosen")) << "no rank selects for itself";
 }
 
 TEST_F(OverMpi, SweepsAreSharedAndPrintedOnce) {
@@ -143,6 +153,25 @@ TEST_F(OverMpi, WithoutTheModuleSaysWhatIsMissing) {
   EXPECT_EQ(WEXITSTATUS(status), 2);
   EXPECT_THAT(read_file(folder_ / "stderr"), HasSubstr("this sotto was built without MPI"));
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+// Its ε covers one selection: of two that begin at the same moment, one has the folder.
+TEST_F(Program, PrivateSelectionsSideBySideAreOne) {
+  write("secure.toml", "rounds = 1", "", kSecure);
+  const auto select = [&](int number) {
+    return WEXITSTATUS(
+        std::system(fmt::format("cd {} && SOTTO_DATA= SOTTO_HOME={}/home {} sweep secure.toml --private-selection "
+                                "--trials 2 --score-noise 0.2 --out chosen >out{} 2>err{}",
+                                folder_.string(), folder_.string(), SOTTO_PROGRAM, number, number)
+                        .c_str()));
+  };
+  auto other = std::async(std::launch::async, select, 1);
+  const int here = select(0), there = other.get();
+  EXPECT_EQ(std::min(here, there), 0);
+  EXPECT_EQ(std::max(here, there), 2);
+  const int refused = here == 2 ? 0 : 1;
+  EXPECT_THAT(read_file(folder_ / fmt::format("err{}", refused)), HasSubstr("chosen exists already"));
+  EXPECT_TRUE(fs::exists(folder_ / "chosen" / "selection.json"));
 }
 
 // As tasks of an array do: the same command several times, at the same time.
