@@ -204,7 +204,7 @@ int Program::run(int argc, char** argv) {
       return 0;
     }
     if (asked_for_help) return app_->exit(error);
-    if (launch().rank > 0) return 2;  // rank 0 says it
+    if (launch().rank > 0) return 0;  // rank 0 says it, and mpirun would end it before if this rank failed
     fail_user("{} (see {} --help)", explain(error, *app_), understood(*app_).name);
   }
 }
