@@ -88,8 +88,12 @@ bool is_flocked(const fs::path& file) {
 
 }  // namespace
 
+fs::path lock_file(const fs::path& folder) {
+  return folder / kLock;
+}
+
 RunLock::RunLock(const fs::path& folder) {
-  const fs::path path = folder / kLock;
+  const fs::path path = lock_file(folder);
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) fail_user("cannot write to {}: {}", folder.string(), std::strerror(errno));
   const bool locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
@@ -125,7 +129,7 @@ RunLock::~RunLock() {
 }
 
 std::optional<std::string> lock_holder(const fs::path& folder) {
-  const fs::path path = folder / kLock;
+  const fs::path path = lock_file(folder);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   std::ifstream file(path);

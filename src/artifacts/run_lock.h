@@ -33,6 +33,9 @@ class RunLock {
   int file_ = -1;
 };
 
+// Its file in this folder.
+std::filesystem::path lock_file(const std::filesystem::path& folder);
+
 // Who has the lock of this folder, for people: "process 17 on node3"; nothing if nobody has. Does not try the lock, so
 // that nobody else is refused meanwhile.
 std::optional<std::string> lock_holder(const std::filesystem::path& folder);

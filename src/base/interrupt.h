@@ -18,9 +18,14 @@ void catch_interrupts();
 
 bool interrupted();
 
-// The same as catch_interrupts; the first signal also shows this line on standard error at once. For work that may be
-// killed before it comes to its end.
-void announce_interrupts(const std::string& line);
+// The same as catch_interrupts; the first signal also shows a line on standard error at once: `stopping`, or `ending` if
+// it is SIGTERM, by which mpirun ends a job, because somebody asked for it or because a process of it died. For work that
+// may be killed before it comes to its end.
+void announce_interrupts(const std::string& stopping, const std::string& ending);
+
+// The same for those who only speak if the speaker cannot: SIGTERM shows the line if nobody holds the lock (flock) of
+// this file any more, and once however many processes wait for that.
+void announce_end_without(const std::string& lock, const std::string& ending);
 
 // From here on SIGINT and SIGTERM end the process at once, with exit code 1 and this line on standard error. For work
 // that keeps nothing on its way. The text must be a literal.

@@ -1,5 +1,6 @@
 // sotto run: one federation, from a config to a run directory.
 #include "artifacts/run_directory.h"
+#include "artifacts/run_lock.h"
 #include "artifacts/summary.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -59,7 +60,9 @@ void run(const RunOptions& options) {
   if (!setup_here) return;
   const federation::Setup& setup = *setup_here;
   const int threads = resolve_threads(options.threads);
+  const std::string ended = "this job is being ended; " + how_to_continue(options, folder);
   if (ranks && ranks->rank() > 0) {
+    announce_end_without(artifacts::lock_file(folder).string(), ended);
     run::help(setup, folder, *ranks, threads);
     ranks->finish();
     return;
@@ -68,7 +71,7 @@ void run(const RunOptions& options) {
   info("{} on {}: {} clients, {} rounds, model {}, {}{} thread{}", spec.method, spec.data.name, spec.data.clients,
        spec.rounds, methods::trained_model_name(spec), ranks ? fmt::format("{} ranks, each with ", ranks->size()) : "",
        threads, threads == 1 ? "" : "s");
-  if (ranks) announce_interrupts("stopping after this round; " + how_to_continue(options, folder));
+  if (ranks) announce_interrupts("stopping after this round; " + how_to_continue(options, folder), ended);
 
   if (!options.home.empty() && !setup.spec().privacy) {
     fail_user("--home {}: nothing can be proven of a run without [privacy]; state it, or leave out --home",

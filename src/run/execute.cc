@@ -30,6 +30,16 @@ const fs::path& checked_folder(const federation::Setup& setup, const RunOptions&
   return options.folder;
 }
 
+// Other ranks wait to be told something: what cannot be begun or continued is over for them too.
+artifacts::RunDirectory open_directory(const federation::Setup& setup, const RunOptions& options) {
+  try {
+    return {checked_folder(setup, options), setup.spec(), options.resume};
+  } catch (const UserError&) {
+    if (options.ranks != nullptr) transport::dismiss(*options.ranks);
+    throw;
+  }
+}
+
 // Of those clients that live on this rank.
 std::unique_ptr<federation::StateStore> make_states(const federation::Setup& setup, const fs::path& folder,
                                                     const transport::Ranks* ranks) {
@@ -56,7 +66,7 @@ void require_shared(const fs::path& folder) {
 Run::Run(const federation::Setup& setup, const RunOptions& options)
     : setup_(setup),
       folder_(options.folder),
-      directory_(checked_folder(setup_, options), setup_.spec(), options.resume),
+      directory_(open_directory(setup_, options)),
       states_(make_states(setup_, directory_.state_folder(), options.ranks)) {
   SOTTO_INVARIANT(options.home == nullptr || options.ranks == nullptr);
   if (options.home != nullptr) directory_.ledger().charge_to(*options.home, setup_.spec().method);

@@ -308,7 +308,9 @@ void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& br
       static_cast<int64_t>(here.size()), threads_of(parts_),
       [&](int64_t item, int worker) {
         const Seat& seat = here[static_cast<size_t>(item)];
-        return client_at(parts_, states, seat.client, worker).serve(broadcast, seat.participation);
+        Reply reply = client_at(parts_, states, seat.client, worker).serve(broadcast, seat.participation);
+        fault_point("rank-0.trained");
+        return reply;
       },
       [](const Reply& reply) {
         int64_t bytes = 0;
@@ -387,6 +389,12 @@ double OverRanks::communication_seconds() const {
   return parts_.ranks.seconds_moving() + packing_seconds_;
 }
 
+void dismiss(Ranks& ranks) {
+  std::string bytes = to_bytes(Message{{{"do", kEnd}}, ""});
+  ranks.broadcast(bytes);
+  ranks.finish();
+}
+
 void work_for_rank_0(const federation::Setup& setup,
                      const std::function<std::unique_ptr<federation::StateStore>()>& make_states, Ranks& ranks,
                      int threads) {
@@ -395,6 +403,7 @@ void work_for_rank_0(const federation::Setup& setup,
   privacy::Ledger ledger;
   std::string bytes;
   ranks.broadcast(bytes);
+  if (message_from(bytes).header.at("do") == kEnd) return;
   const auto states = make_states();
   Helper helper({setup, held_out, workers, *states, ledger, ranks});
   while (helper.obey(message_from(bytes))) ranks.broadcast(bytes);

@@ -79,6 +79,10 @@ class OverRanks : public federation::Transport {
   double packing_seconds_ = 0;
 };
 
+// At rank 0, in place of an OverRanks: there will be no federation after all. The others return from work_for_rank_0,
+// and the ranks are finished with.
+void dismiss(Ranks& ranks);
+
 // At every other rank: does what rank 0 asks for until it says that this federation is over. `make_states` is called
 // when it has begun.
 void work_for_rank_0(const federation::Setup& setup,

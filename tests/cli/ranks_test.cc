@@ -1,11 +1,14 @@
 // One program as several processes: ranks of mpirun, and processes side by side that share a folder.
+#include "privacy/ledger.h"
 #include "program.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <future>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace sotto {
@@ -20,6 +23,29 @@ json without_times(json summary) {
   for (const char* key : {"seconds", "samples_per_second", "checksum"}) summary.erase(key);
   summary["privacy"].erase("ledger_head");
   return summary;
+}
+
+// In this process, which starts no other.
+std::string output_here(const fs::path& folder, const std::string& arguments) {
+  const Elsewhere here(folder);
+  return cli::output_of(words_of(arguments));
+}
+
+// Several clients at a time write them, in any order.
+std::vector<privacy::Event> ledger_rows(const fs::path& run) {
+  auto rows = privacy::Ledger(run / "ledger.sqlite", privacy::Ledger::Mode::kRead).events();
+  const auto place = [](const privacy::Event& row) { return std::tie(row.round, row.client, row.observer, row.what); };
+  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return rows;
+}
+
+// How long nobody has written there.
+std::chrono::duration<double> quiet_for(const fs::path& folder) {
+  fs::file_time_type last = fs::file_time_type::min();
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) last = std::max(last, entry.last_write_time());
+  }
+  return fs::file_time_type::clock::now() - last;
 }
 
 class OverMpi : public Program {
@@ -50,33 +76,50 @@ class OverMpi : public Program {
 
 TEST_F(OverMpi, PrintsTheSummaryOfOneProcessOnce) {
   ASSERT_EQ(sotto("run config.toml --out alone --quiet").exit_code, 0);
-  for (const int ranks : {2, 3}) {
-    const std::string name = fmt::format("ranks{}", ranks);
-    const Result result = mpirun(fmt::format("-n {} sotto run config.toml --out {} --json", ranks, name));
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(without_times(json::parse(result.out)), without_times(summary("alone"))) << "and nothing but that";
-    EXPECT_THAT(result.err, HasSubstr(fmt::format("{} ranks", ranks)));
-    EXPECT_EQ(result.err.find("local-only on"), result.err.rfind("local-only on")) << "said by one rank";
-  }
+  const Result result = mpirun("-n 3 sotto run config.toml --out together --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(without_times(json::parse(result.out)), without_times(summary("alone"))) << "and nothing but that";
+  EXPECT_THAT(result.err, HasSubstr("3 ranks"));
+  EXPECT_EQ(result.err.find("local-only on"), result.err.rfind("local-only on")) << "said by one rank";
+
+  const Result shortened = mpirun("-n 2 sotto run config.toml --out together --resume --set rounds=4");
+  EXPECT_EQ(shortened.exit_code, 2);
+  EXPECT_THAT(shortened.err, HasSubstr("a run can be extended, not shortened"));
+  EXPECT_EQ(error_lines(shortened.err), 1) << shortened.err;
+  EXPECT_EQ(shortened.err.find("MPI_ABORT"), std::string::npos) << "all ranks end in peace\n" << shortened.err;
 }
 
-// Whenever a rank dies, and with however many ranks it goes on.
+struct Death {
+  std::string method;
+  std::string point;
+  std::string resumed_by;  // "": one process
+  std::string privacy;
+};
+
+// Whichever rank dies, whenever, and with however many ranks it goes on.
 TEST_F(OverMpi, ADeadRankEndsTheJobAndTheRunGoesOn) {
-  ASSERT_EQ(sotto("run config.toml --out alone --quiet").exit_code, 0);
-  for (const auto& [point, how] : std::vector<std::pair<std::string, std::string>>{{"rank-1.trained:4", "-n 2 sotto "},
-                                                                                   {"rank-1.committed:3", ""}}) {
-    const std::string name = "killed-" + point.substr(7, 4);
-    const auto begin = std::chrono::steady_clock::now();
-    const Result result = mpirun("-n 2 sotto run config.toml --out " + name, "SOTTO_KILL_AT=" + point);
+  const std::string budget = "[privacy]\nepsilon = 3.0\ndelta = 1e-2\n";
+  const std::vector<Death> deaths = {
+      {"local-only", "rank-1.committed:3", "", ""},
+      {"ldp-fedavg", "rank-1.trained:4", "-n 2 sotto ", budget + "adjacency = \"replace\"\n"},
+      {"dp-fedavg", "rank-0.trained:4", "",
+       budget + "adjacency = \"add-remove\"\nunit = \"client\"\nobserver = \"clients\"\n"}};
+  for (const auto& [method, point, resumed_by, privacy] : deaths) {
+    write("config.toml", "rounds = 6", "", "[federation]\ncohort = 3\n[method]\nname = \"" + method + "\"\n" + privacy);
+    const std::string alone = "alone-" + method;
+    output_here(folder_, "run config.toml --quiet --out " + alone);
+    const Result result = mpirun("-n 3 sotto run config.toml --out " + method, "SOTTO_KILL_AT=" + point);
+    EXPECT_LT(quiet_for(folder_ / method), std::chrono::seconds(20)) << "it ends within seconds";
     EXPECT_NE(result.exit_code, 0);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(5));
     EXPECT_THAT(result.err, HasSubstr("signal 9")) << "mpirun says which rank it was";
-    EXPECT_THAT(result.err, HasSubstr("continue with: sotto run " + name + " --resume"));
-    ASSERT_FALSE(fs::exists(folder_ / name / "summary.json"));
-    const std::string arguments = "run config.toml --resume --quiet --out " + name;
-    const Result resumed = how.empty() ? sotto(arguments) : mpirun(how + arguments);
+    EXPECT_THAT(result.err, HasSubstr("this job is being ended; continue with: sotto run " + method + " --resume"));
+    EXPECT_EQ(error_lines(result.err), 1) << result.err;
+    ASSERT_FALSE(fs::exists(folder_ / method / "summary.json"));
+    const std::string arguments = "run config.toml --resume --quiet --out " + method;
+    const Result resumed = resumed_by.empty() ? sotto(arguments) : mpirun(resumed_by + arguments);
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
-    EXPECT_EQ(without_times(summary("alone")), without_times(summary(name))) << name;
+    EXPECT_EQ(without_times(summary(alone)), without_times(summary(method))) << method;
+    EXPECT_EQ(ledger_rows(folder_ / alone), ledger_rows(folder_ / method)) << method;
   }
 }
 
@@ -132,12 +175,11 @@ TEST_F(OverMpi, WrongInputIsOneLineOfRankZero) {
 }
 
 TEST_F(OverMpi, SweepsAreSharedAndPrintedOnce) {
-  const std::string sweep = "sweep config.toml --grid method.name=fedavg,local-only --seeds 3 --json";
-  const Result alone = sotto(sweep + " --out alone");
-  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  const std::string sweep = "sweep config.toml --grid method.name=fedavg,local-only --seeds 2 --json";
+  const std::string alone = output_here(folder_, sweep + " --quiet --out alone");
   const Result result = mpirun("-n 2 sotto " + sweep + " --out shared");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  json expected = json::parse(alone.out), shared = json::parse(result.out);
+  json expected = json::parse(alone), shared = json::parse(result.out);
   for (json* table : {&expected, &shared}) {
     for (json& cell : (*table)["cells"]) cell.erase("runs");
   }
@@ -202,15 +244,14 @@ TEST_F(Program, SweepsSideBySideShareTheirRuns) {
 
 TEST_F(Program, KeepsNoStatesOfFinishedRunsIfAskedTo) {
   const std::string run = "run config.toml --quiet --set rounds=3 --set method.name=local-only ";
-  ASSERT_EQ(sotto(run + "--out kept").exit_code, 0);
-  ASSERT_EQ(sotto(run + "--out none --set record.keep_states=none").exit_code, 0);
+  output_here(folder_, run + "--out kept");
+  output_here(folder_, run + "--out none --set record.keep_states=none");
   EXPECT_EQ(without_times(summary("kept")), without_times(summary("none")));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "kept" / "state"), {}), 1) << "only the last round's";
   EXPECT_FALSE(fs::exists(folder_ / "none" / "state" / "round_000003.safetensors"));
-  const Result again = sotto("run none --resume --quiet");
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  output_here(folder_, "run none --resume --quiet");
   EXPECT_EQ(without_times(summary("kept")), without_times(summary("none"))) << "finished is finished";
-  EXPECT_EQ(sotto("export kept --client 0 --out kept.safetensors").exit_code, 0);
+  output_here(folder_, "export kept --client 0 --out kept.safetensors");
   expect_user_error("export none --client 0 --out none.safetensors", "keeps no clients' states");
 }
 
@@ -218,17 +259,17 @@ TEST_F(Program, PruneRemovesStatesOfFinishedRunsOnly) {
   for (const char* state : {"memory", "disk"}) {
     const std::string run =
         fmt::format("run config.toml --quiet --set method.name=local-only --set federation.state={} ", state);
-    ASSERT_EQ(sotto(run + "--set rounds=3 --out runs/finished").exit_code, 0);
-    ASSERT_EQ(sotto(run + "--set rounds=3 --out runs/stopped").exit_code, 0);
+    output_here(folder_, run + "--set rounds=3 --out runs/finished");
+    fs::copy(folder_ / "runs" / "finished", folder_ / "runs" / "stopped", fs::copy_options::recursive);
     fs::remove(folder_ / "runs" / "stopped" / "summary.json");
-    const json first = json::parse(sotto("prune runs --keep last --json").out);
+    const json first = json::parse(output_here(folder_, "prune runs --keep last --json"));
     EXPECT_EQ(first["freed_bytes"], 0) << "there is nothing else";
-    EXPECT_EQ(sotto("export runs/finished --client 0 --out a.safetensors").exit_code, 0);
-    const json result = json::parse(sotto("prune runs --json").out);
+    output_here(folder_, "export runs/finished --client 0 --out a.safetensors");
+    const json result = json::parse(output_here(folder_, "prune runs --json"));
     EXPECT_GT(result["freed_bytes"], 0);
     EXPECT_TRUE(result["runs"][0]["left_for"].is_null());
     EXPECT_EQ(result["runs"][1]["left_for"], "it is not finished");
-    EXPECT_EQ(sotto("export runs/stopped --client 0 --out b.safetensors").exit_code, 0);
+    output_here(folder_, "export runs/stopped --client 0 --out b.safetensors");
     expect_user_error("export runs/finished --client 0 --out c.safetensors", "keeps no clients' states");
     fs::remove_all(folder_ / "runs");
   }

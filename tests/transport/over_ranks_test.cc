@@ -253,6 +253,19 @@ TEST_F(OverRanksAlone, ClientsAbstainInTheSameRounds) {
   for (const int size : {2, 3}) expect_same(alone, last_state_of(size));
 }
 
+TEST_F(OverRanksAlone, WhatCannotBeginIsOverForAllRanks) {
+  const auto setup = small_setup(config("fedavg"));
+  bool began = false;
+  run_ranks(2, dismiss, [&](Ranks& ranks) {
+    const auto make_states = [&] {
+      began = true;
+      return federation::make_memory_store({});
+    };
+    work_for_rank_0(setup, make_states, ranks, 1);
+  });
+  EXPECT_FALSE(began);
+}
+
 // Whoever reads the file while an upload of another rank is looked at finds the row that it rests on.
 TEST_F(OverRanksAlone, RowsAreOnDiskBeforeAnUploadIsUsed) {
   const test::TempFolder folder;
