@@ -140,6 +140,7 @@ double peak_rss_mb() {
 struct RanksRound {
   double seconds = 0;
   double communication_seconds = 0;
+  double upload_seconds = 0;
 };
 
 // As engine_round, with rank 0 of these; the others are in run::help.
@@ -147,10 +148,15 @@ RanksRound ranks_round(const federation::Setup& setup, transport::Ranks& ranks, 
   run::Run engine(
       setup, {.folder = folder, .resume = false, .threads = 1, .client_done = {}, .home = nullptr, .ranks = &ranks});
   engine.next_round();
-  const double moved = engine.communication_seconds();
+  const transport::Traffic before = engine.traffic();
   const auto begin = Clock::now();
   for (int i = 0; i < kRanksRounds; ++i) engine.next_round();
-  return {seconds_since(begin) / kRanksRounds, (engine.communication_seconds() - moved) / kRanksRounds};
+  const double seconds = seconds_since(begin);
+  const transport::Traffic after = engine.traffic();
+  return {.seconds = seconds / kRanksRounds,
+          .communication_seconds = (after.seconds - before.seconds) / kRanksRounds,
+          .upload_seconds =
+              (after.upload_seconds - before.upload_seconds) / static_cast<double>(after.uploads - before.uploads)};
 }
 
 // The same rounds by this process alone.
@@ -191,7 +197,7 @@ json measure_simulation(const SimulateOptions& options, transport::Ranks& ranks)
   if (!setup) return nullptr;
   const double latency = way_seconds(ranks, 1);
   const double large = way_seconds(ranks, kLargeMessage);
-  std::vector<double> one, all, scaling, share;
+  std::vector<double> one, all, scaling, share, upload;
   Progress progress("bench", options.repeats);
   for (int64_t i = 0; i < options.repeats; ++i) {
     std::string path;
@@ -206,6 +212,7 @@ json measure_simulation(const SimulateOptions& options, transport::Ranks& ranks)
       all.push_back(round.seconds);
       scaling.push_back(one.back() / round.seconds);
       share.push_back(round.communication_seconds / round.seconds);
+      upload.push_back(round.upload_seconds);
     }
     progress.advance();
   }
@@ -216,6 +223,7 @@ json measure_simulation(const SimulateOptions& options, transport::Ranks& ranks)
           {"rounds_per_s_1_rank", 1 / median(one)},
           {"scaling_ranks", median(scaling)},
           {"communication_share", median(share)},
+          {"upload_ms", 1e3 * median(upload)},
           {"latency_us", 1e6 * latency},
           {"bandwidth_mb_per_s", 1e-6 * kLargeMessage / (large - latency)}};
 }

@@ -23,8 +23,9 @@ nlohmann::json measure_simulation(const SimulateOptions& options);
 
 // The same rounds over ranks, one thread each, against rank 0 alone, in turns: ranks; rounds_per_s,
 // rounds_per_s_1_rank, scaling_ranks; communication_share, the share of a round over ranks in which rank 0 packed,
-// moved or unpacked messages; latency_us of an empty message there and back and bandwidth_mb_per_s of a large one, both
-// halved. Called at every rank; nothing at all but rank 0.
+// moved or unpacked messages; upload_ms, what it needs for an upload of another rank that has arrived: to unpack it, to
+// make its row durable, to add it; latency_us of an empty message there and back and bandwidth_mb_per_s of a large one,
+// both halved. Called at every rank; nothing at all but rank 0.
 nlohmann::json measure_simulation(const SimulateOptions& options, transport::Ranks& ranks);
 
 }  // namespace sotto::bench

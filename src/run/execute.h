@@ -37,7 +37,7 @@ class Run {
   bool finished() const { return simulation_->broadcast().round == setup_.spec().rounds; }
   const privacy::Ledger& ledger() const { return directory_.ledger(); }
   // As transport::Simulation.
-  double communication_seconds() const { return simulation_->communication_seconds(); }
+  transport::Traffic traffic() const { return simulation_->traffic(); }
   // What the server sent last.
   const methods::Broadcast& broadcast() const { return simulation_->broadcast(); }
 

@@ -70,12 +70,14 @@ class MpiRanks : public sotto::transport::Ranks {
   void send(int to, const std::string& bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
     const uint64_t length = bytes.size();
+    const auto begin = Clock::now();
     MPI_Isend(&length, 1, MPI_UINT64_T, to, kTag, MPI_COMM_WORLD, &request);
     wait(request);
     in_pieces(length, [&](size_t at, int count) {
       MPI_Isend(bytes.data() + at, count, MPI_BYTE, to, kTag, MPI_COMM_WORLD, &request);
       wait(request);
     });
+    count(begin);
   }
 
   std::string receive(int from) override {

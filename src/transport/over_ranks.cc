@@ -1,8 +1,7 @@
-#include "transport/over_ranks.h"
-
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "transport/ahead.h"
+#include "transport/over_ranks.h"
 #include "transport/rank_messages.h"
 
 #include <fmt/format.h>
@@ -40,6 +39,26 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Counts the time from here to the end of its scope.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() { seconds_ += seconds_since(begin_); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  const Clock::time_point begin_ = Clock::now();
+};
+
+// What work() gives; how long it took is added.
+template <typename Work>
+auto timed(double& seconds, const Work& work) {
+  const Stopwatch watch(seconds);
+  return work();
+}
+
 int64_t size_of(const std::string& bytes) {
   return static_cast<int64_t>(bytes.size());
 }
@@ -59,15 +78,17 @@ std::optional<privacy::PrivateState> state_from(const std::string& bytes) {
 // All ranks go through the loans in the order of the cohort, so that whoever sends is met by who receives.
 class RoundStates : public federation::StateStore {
  public:
-  RoundStates(const RankParts& parts, const std::vector<Seat>& seats) : own_(parts.states), ranks_(parts.ranks) {
+  // Counts how long states are packed and unpacked.
+  RoundStates(const RankParts& parts, const std::vector<Seat>& seats, double& packing_seconds)
+      : own_(parts.states), ranks_(parts.ranks), packing_seconds_(packing_seconds) {
     for (const Seat& seat : seats) {
       if (seat.home == seat.at) continue;
       loans_.push_back(seat);
       if (seat.home == ranks_.rank()) {
         const privacy::PrivateState state = own_.get(seat.client);
-        ranks_.send(seat.at, state_to_bytes(&state));
+        ranks_.send(seat.at, packed(&state));
       } else if (seat.at == ranks_.rank()) {
-        borrowed_[seat.client].before = *state_from(ranks_.receive(seat.home));
+        borrowed_[seat.client].before = *unpacked(ranks_.receive(seat.home));
       }
     }
   }
@@ -89,9 +110,9 @@ class RoundStates : public federation::StateStore {
     for (const Seat& seat : loans_) {
       if (seat.at == ranks_.rank()) {
         const auto& after = borrowed_.at(seat.client).after;
-        ranks_.send(seat.home, state_to_bytes(after ? &*after : nullptr));
+        ranks_.send(seat.home, packed(after ? &*after : nullptr));
       } else if (seat.home == ranks_.rank()) {
-        if (auto after = state_from(ranks_.receive(seat.at))) own_.put(seat.client, round, std::move(*after));
+        if (auto after = unpacked(ranks_.receive(seat.at))) own_.put(seat.client, round, std::move(*after));
       }
     }
   }
@@ -101,8 +122,16 @@ class RoundStates : public federation::StateStore {
     privacy::PrivateState before;
     std::optional<privacy::PrivateState> after;
   };
+  std::string packed(const privacy::PrivateState* state) {
+    return timed(packing_seconds_, [&] { return state_to_bytes(state); });
+  }
+  std::optional<privacy::PrivateState> unpacked(const std::string& bytes) {
+    return timed(packing_seconds_, [&] { return state_from(bytes); });
+  }
+
   federation::StateStore& own_;
   Ranks& ranks_;
+  double& packing_seconds_;
   std::vector<Seat> loans_;
   std::map<int64_t, Loan> borrowed_;
 };
@@ -192,7 +221,7 @@ class Helper {
     served_.clear();
     for (const Seat& seat : here) served_.insert(seat.client);
     const int64_t rows_before = parts_.ledger.rows();
-    RoundStates states(parts_, seats);
+    RoundStates states(parts_, seats, packing_seconds_);
     send_all(static_cast<int64_t>(here.size()), [&](int64_t item, int worker) {
       const Seat& seat = here[static_cast<size_t>(item)];
       const Reply reply = client_at(parts_, states, seat.client, worker).serve(broadcast_, seat.participation);
@@ -235,6 +264,7 @@ class Helper {
   Broadcast broadcast_;
   int64_t served_in_ = 0;
   std::set<int64_t> served_;
+  double packing_seconds_ = 0;  // nobody asks for
 };
 
 }  // namespace
@@ -260,28 +290,28 @@ std::vector<Seat> seat_clients(const std::vector<int64_t>& cohort, int ranks) {
 
 OverRanks::OverRanks(const RankParts& parts, const federation::CohortSchedule& cohorts, int64_t round)
     : parts_(parts), participations_(cohorts, parts.setup.spec().data.clients) {
-  tell({{"do", kBegin}, {"round", round}, {"rows", rows_to_json(news())}}, nullptr);
+  tell([&] { return json{{"do", kBegin}, {"round", round}, {"rows", rows_to_json(news())}}; }, nullptr);
   parts_.states.restore(round);
 }
 
 OverRanks::~OverRanks() {
   if (!at_rest_) return;
   try {
-    tell({{"do", kEnd}}, nullptr);
+    tell([] { return json{{"do", kEnd}}; }, nullptr);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the process ends, and the job with it
   }
 }
 
 // The broadcast goes along if the others do not have it yet.
-void OverRanks::tell(json header, const Broadcast* broadcast) {
-  const auto begin = Clock::now();
-  Message message{std::move(header), ""};
-  if (broadcast != nullptr && broadcast->round != held_round_) {
-    message.header["round"] = held_round_ = broadcast->round;
-    message.payload = tensors_to_bytes(broadcast->values);
-  }
-  std::string bytes = to_bytes(message);
-  packing_seconds_ += seconds_since(begin);
+void OverRanks::tell(const std::function<json()>& header, const Broadcast* broadcast) {
+  std::string bytes = timed(traffic_.seconds, [&] {
+    Message message{header(), ""};
+    if (broadcast != nullptr && broadcast->round != held_round_) {
+      message.header["round"] = held_round_ = broadcast->round;
+      message.payload = tensors_to_bytes(broadcast->values);
+    }
+    return to_bytes(message);
+  });
   parts_.ranks.broadcast(bytes);
 }
 
@@ -293,6 +323,12 @@ std::vector<privacy::Event> OverRanks::news() {
   return rows;
 }
 
+template <typename Unpack>
+auto OverRanks::received(int from, const Unpack& unpack) {
+  const std::string bytes = parts_.ranks.receive(from);
+  return timed(traffic_.seconds, [&] { return unpack(bytes); });
+}
+
 void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& broadcast,
                          const std::function<void(Reply&&)>& accept) {
   const int64_t round = broadcast.round + 1;
@@ -300,9 +336,13 @@ void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& br
   std::vector<Seat> seats = seat_clients(cohort, parts_.ranks.size());
   for (Seat& seat : seats) seat.participation = participations_.of(seat.client);
   at_rest_ = false;
-  tell({{"do", kTrain}, {"seats", seats_to_json(seats)}, {"rows", rows_to_json(news())}}, &broadcast);
+  tell(
+      [&] {
+        return json{{"do", kTrain}, {"seats", seats_to_json(seats)}, {"rows", rows_to_json(news())}};
+      },
+      &broadcast);
 
-  RoundStates states(parts_, seats);
+  RoundStates states(parts_, seats, traffic_.seconds);
   const std::vector<Seat> here = seats_at(seats, 0);
   Ahead<Reply> own(
       static_cast<int64_t>(here.size()), threads_of(parts_),
@@ -325,13 +365,13 @@ void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& br
       continue;
     }
     const std::string bytes = parts_.ranks.receive(seat.at);
-    const auto begin = Clock::now();
-    ReplyAndRows answer = reply_from(bytes, shape);
-    packing_seconds_ += seconds_since(begin);
+    const Stopwatch watch(traffic_.upload_seconds);
+    ReplyAndRows answer = timed(traffic_.seconds, [&] { return reply_from(bytes, shape); });
     int64_t last_row = 0;
     for (const privacy::Event& row : answer.rows) last_row = parts_.ledger.take_over(row).row();
     if (answer.reply.upload) parts_.ledger.commit_through(last_row);
     accept(std::move(answer.reply));
+    ++traffic_.uploads;
   }
   states.give_back(round);
   at_rest_ = true;
@@ -339,7 +379,7 @@ void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& br
 
 Predictions OverRanks::test(const Broadcast& broadcast) {
   at_rest_ = false;
-  tell({{"do", kTest}}, &broadcast);
+  tell([] { return json{{"do", kTest}}; }, &broadcast);
   for (auto& worker : parts_.workers) worker->select(broadcast, {});
   const int64_t chunks = federation::test_chunks(parts_.held_out);
   const auto here = share_of(chunks, parts_.ranks);
@@ -350,7 +390,7 @@ Predictions OverRanks::test(const Broadcast& broadcast) {
   std::vector<Predictions> parts;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int at = static_cast<int>(chunk % parts_.ranks.size());
-    parts.push_back(at == 0 ? own.next() : predictions_from(parts_.ranks.receive(at)));
+    parts.push_back(at == 0 ? own.next() : received(at, predictions_from));
   }
   at_rest_ = true;
   return federation::concatenate(parts);
@@ -359,7 +399,7 @@ Predictions OverRanks::test(const Broadcast& broadcast) {
 void OverRanks::evaluate(const std::vector<int64_t>& clients, const Broadcast& broadcast,
                          const std::function<void(ClientScore&&)>& accept) {
   at_rest_ = false;
-  tell({{"do", kEvaluate}, {"clients", clients}}, &broadcast);
+  tell([&] { return json{{"do", kEvaluate}, {"clients", clients}}; }, &broadcast);
   const auto here = living_at(clients, parts_.ranks);
   Ahead<ClientScore> own(
       static_cast<int64_t>(here.size()), threads_of(parts_),
@@ -370,14 +410,14 @@ void OverRanks::evaluate(const std::vector<int64_t>& clients, const Broadcast& b
       [](const ClientScore&) { return int64_t{1}; });
   for (const int64_t client : clients) {
     const int at = static_cast<int>(client % parts_.ranks.size());
-    accept(at == 0 ? own.next() : score_from(parts_.ranks.receive(at)));
+    accept(at == 0 ? own.next() : received(at, score_from));
   }
   at_rest_ = true;
 }
 
 void OverRanks::commit_states(int64_t round) {
   at_rest_ = false;
-  tell({{"do", kCommit}, {"round", round}}, nullptr);
+  tell([&] { return json{{"do", kCommit}, {"round", round}}; }, nullptr);
   parts_.states.commit(round);
   for (int rank = 1; rank < parts_.ranks.size(); ++rank) {
     SOTTO_INVARIANT(message_from(parts_.ranks.receive(rank)).header.at("committed") == round);
@@ -385,8 +425,10 @@ void OverRanks::commit_states(int64_t round) {
   at_rest_ = true;
 }
 
-double OverRanks::communication_seconds() const {
-  return parts_.ranks.seconds_moving() + packing_seconds_;
+Traffic OverRanks::traffic() const {
+  Traffic traffic = traffic_;
+  traffic.seconds += parts_.ranks.seconds_moving();
+  return traffic;
 }
 
 void dismiss(Ranks& ranks) {

@@ -64,19 +64,20 @@ class OverRanks : public federation::Transport {
   // Makes the states of all ranks durable as those after `round`.
   void commit_states(int64_t round);
 
-  // How long messages have been on their way to and from this rank, or were packed and unpacked here.
-  double communication_seconds() const;
+  Traffic traffic() const;
 
  private:
-  void tell(nlohmann::json header, const methods::Broadcast* broadcast);
+  void tell(const std::function<nlohmann::json()>& header, const methods::Broadcast* broadcast);
   std::vector<privacy::Event> news();
+  template <typename Unpack>
+  auto received(int from, const Unpack& unpack);
 
   const RankParts parts_;
   Participations participations_;
   bool at_rest_ = true;      // the others wait to be told something
   int64_t held_round_ = -1;  // of the broadcast that they have
   int64_t rows_told_ = 0;    // of the ledger
-  double packing_seconds_ = 0;
+  Traffic traffic_;          // without what the ranks themselves count
 };
 
 // At rank 0, in place of an OverRanks: there will be no federation after all. The others return from work_for_rank_0,

@@ -4,10 +4,19 @@
 // then: without MPI nothing of it is needed, neither to build nor to run.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace sotto::transport {
+
+// What ranks have cost rank 0 so far.
+struct Traffic {
+  double seconds = 0;   // messages were on their way to and from it, packed or unpacked
+  int64_t uploads = 0;  // of clients that another rank worked for
+  double upload_seconds =
+      0;  // from when such an upload was there until it was unpacked, durable in the ledger and added
+};
 
 // Messages from one rank to another arrive in the order in which they were sent. One thread of a process at a time.
 class Ranks {
@@ -21,7 +30,8 @@ class Ranks {
   virtual void send(int to, const std::string& bytes) = 0;
   virtual std::string receive(int from) = 0;
 
-  // How long bytes have been on their way here so far; waiting for somebody who has nothing to say yet is not counted.
+  // How long bytes have been on their way to and from here so far; waiting for somebody who has nothing to say yet is not
+  // counted.
   virtual double seconds_moving() const = 0;
 
   // The job is over, and all ranks say so.

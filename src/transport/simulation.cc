@@ -39,8 +39,8 @@ void Simulation::commit_states() {
   over_ranks_->commit_states(round);
 }
 
-double Simulation::communication_seconds() const {
-  return over_ranks_ == nullptr ? 0 : over_ranks_->communication_seconds();
+Traffic Simulation::traffic() const {
+  return over_ranks_ == nullptr ? Traffic{} : over_ranks_->traffic();
 }
 
 }  // namespace sotto::transport

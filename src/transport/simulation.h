@@ -39,8 +39,8 @@ class Simulation {
 
   // Makes all clients' states durable, wherever they are, as those after the round that was run last.
   void commit_states();
-  // How long messages between ranks took, as far as rank 0 had to do with them.
-  double communication_seconds() const;
+  // Of a federation in one process there is none.
+  Traffic traffic() const;
 
  private:
   const federation::Setup setup_;

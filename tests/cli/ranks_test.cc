@@ -186,6 +186,23 @@ TEST_F(OverMpi, SweepsAreSharedAndPrintedOnce) {
   EXPECT_EQ(shared, expected);
 }
 
+// It measures nothing that is worth comparing; but all is there.
+TEST_F(OverMpi, TheBenchmarkSaysHowLongMessagesTake) {
+  if (!fs::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "Fashion-MNIST is not installed";
+  const Result result = mpirun("-n 2 sotto bench simulate --clients 10 --repeats 1 --json --quiet");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json figures = json::parse(result.out);
+  EXPECT_EQ(figures["ranks"], 2);
+  for (const char* key : {"rounds_per_s", "rounds_per_s_1_rank", "scaling_ranks", "communication_share", "upload_ms",
+                          "latency_us", "bandwidth_mb_per_s"}) {
+    ASSERT_TRUE(figures[key].is_number()) << key;
+    EXPECT_GT(figures[key], 0.0) << key;
+  }
+  EXPECT_LT(figures["communication_share"], 1.0);
+  EXPECT_NEAR(figures["scaling_ranks"].get<double>(),
+              figures["rounds_per_s"].get<double>() / figures["rounds_per_s_1_rank"].get<double>(), 1e-6);
+}
+
 TEST_F(OverMpi, WithoutTheModuleSaysWhatIsMissing) {
   for (const char* file : {"sotto", "sotto-engine"}) {
     fs::copy_file(fs::path(SOTTO_PROGRAM).parent_path() / file, folder_ / file);
