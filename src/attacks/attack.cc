@@ -12,6 +12,7 @@ namespace sotto::attacks {
 using nlohmann::json;
 
 json attack(const AttackEntry& entry, const Target& target, const AttackOptions& options) {
+  if (launch().rank > 0 && !entry.shared) throw artifacts::OthersAtWork("rank 0 does this attack by itself");
   const federation::Setup& setup = target.setup();
   const int64_t clients = setup.spec().data.clients;
   if (options.client && (*options.client < 0 || *options.client >= clients)) {

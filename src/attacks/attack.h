@@ -31,6 +31,7 @@ struct AttackEntry {
   std::string what;          // one line for people
   std::string citation;      // "" for the project's own
   std::string needs;         // what it reads of a run, for people
+  bool shared = false;       // several processes share its shadow models; without such rank 0 does it by itself
   bool needs_model = false;  // a model that sees records: runs of methods that train something else are refused
   // The keys of docs/run-directory.md without `name` and `what`, and under `baseline` the same figures for the same
   // federation without privacy. Pictures go into the run's folder attacks/. A run that it cannot attack is a UserError.

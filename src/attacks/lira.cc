@@ -57,6 +57,7 @@ AttackEntry lira() {
           .what = "whether a record was trained on, by likelihood ratios of shadow models",
           .citation = "Carlini et al., IEEE S&P 2022",
           .needs = "the last model",
+          .shared = true,
           .run = run};
 }
 

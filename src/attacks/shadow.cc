@@ -87,6 +87,7 @@ AttackEntry shadow() {
           .what = "whether a record was trained on, by networks that watched shadow models",
           .citation = "Shokri et al., IEEE S&P 2017",
           .needs = "the last model",
+          .shared = true,
           .run = run};
 }
 

@@ -40,11 +40,13 @@ std::string describe(const json& result) {
 }
 
 void run_attack(const Options& options) {
-  end_on_interrupt("stopped; an attack keeps nothing before its end, so the same command begins again");
   attacks::AttackOptions settings = options.settings;
   if (options.client >= 0) settings.client = options.client;
   settings.threads = resolve_threads(options.threads);
   const attacks::AttackEntry& entry = attacks::find_attack(options.attack);
+  end_on_interrupt(entry.shared
+                       ? "stopped; the same command goes on with the shadow models that are missing"
+                       : "stopped; this attack keeps nothing before its end, so the same command begins again");
   const json result = attacks::attack(entry, attacks::Target(options.run), settings);
   if (options.output.json) return print_json(result);
   print_text(describe(result));

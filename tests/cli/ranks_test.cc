@@ -186,6 +186,31 @@ TEST_F(OverMpi, SweepsAreSharedAndPrintedOnce) {
   EXPECT_EQ(shared, expected);
 }
 
+TEST_F(OverMpi, CurvesAndShadowsAreSharedAndPrintedOnce) {
+  fs::copy_file(folder_ / "table.csv", folder_ / "proxy.csv");
+  fs::copy_file(folder_ / "table.schema.json", folder_ / "proxy.schema.json");
+  write("pac.toml", "rounds = 3", "",
+        "[federation]\nlr = 0.2\n[method]\nname = \"pac-dp\"\ncurve = \"alone/curve.json\"\n"
+        "[privacy]\nepsilon = 4\ndelta = 1e-3\nadjacency = \"zero-out\"\n"
+        "[fit]\nproxy = \"proxy.csv\"\nbounds = [0.25, 1]\nbudgets = [8, 32]\nrepeats = 1\n");
+  const std::string fit = "fit pac.toml --same-data --json --quiet --out ";
+  const json curve = json::parse(output_here(folder_, fit + "alone"));
+  const Result fitted = mpirun("-n 2 sotto " + fit + "shared");
+  ASSERT_EQ(fitted.exit_code, 0) << fitted.err;
+  EXPECT_EQ(json::parse(fitted.out), curve);
+
+  output_here(folder_, "run config.toml --quiet --set rounds=1 --set method.name=fedavg --out run");
+  const std::string attack = "attack run --attack lira --shadows 4 --records 20 --json --quiet";
+  const json alone = json::parse(output_here(folder_, attack));
+  fs::remove_all(folder_ / "run" / "attacks");
+  const Result attacked = mpirun("-n 2 sotto " + attack);
+  ASSERT_EQ(attacked.exit_code, 0) << attacked.err;
+  EXPECT_EQ(json::parse(attacked.out), alone);
+  for (const auto& entry : fs::directory_iterator(folder_ / "run" / "attacks")) {
+    EXPECT_NE(entry.path().extension(), ".parts") << "what was shared is put away";
+  }
+}
+
 // It measures nothing that is worth comparing; but all is there.
 TEST_F(OverMpi, TheBenchmarkSaysHowLongMessagesTake) {
   if (!fs::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "Fashion-MNIST is not installed";

@@ -85,13 +85,13 @@ Shadows train_shadows(const federation::Setup& setup, const data::Records& recor
     const at::Tensor rows = shadows.held[shadow].nonzero().squeeze(1).contiguous();
     return train_shadow(setup, records, rows, options.seed * 1000003 + static_cast<uint64_t>(shadow)).to(at::kFloat);
   };
+  const fs::path parts = fs::path(options.cache).concat(".parts") / key.substr(0, 16);
   std::vector<at::Tensor> logits(static_cast<size_t>(options.shadows));
   if (options.cache.empty()) {
     parallel_in_order(
         options.shadows, options.threads, [&](int64_t s, int) { logits[static_cast<size_t>(s)] = train(s); },
         [&](int64_t) { progress.advance(); });
   } else {
-    const fs::path parts = fs::path(options.cache).concat(".parts") / key.substr(0, 16);
     const auto results =
         artifacts::share({.folder = parts,
                           .items = options.shadows,
@@ -115,7 +115,8 @@ Shadows train_shadows(const federation::Setup& setup, const data::Records& recor
     file.metadata["key"] = key;
     io::write_safetensors(options.cache, file);
     std::error_code ignored;
-    fs::remove_all(fs::path(options.cache).concat(".parts"), ignored);
+    fs::remove_all(parts, ignored);
+    fs::remove(parts.parent_path(), ignored);  // unless there are parts of others, who are at work
   }
   return shadows;
 }
