@@ -3,8 +3,13 @@
 #include "artifacts/find_runs.h"
 #include "artifacts/run_directory.h"
 #include "artifacts/run_lock.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "federation/state_store.h"
+
+#include <fmt/format.h>
+
+#include <string>
 
 namespace sotto::artifacts {
 namespace {
@@ -18,22 +23,25 @@ int64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
+int64_t discard(const fs::path& run, config::KeepStates keep) {
+  const RunLock lock(run);
+  const fs::path states = state_folder(run);
+  const int64_t before = bytes_in(states);
+  federation::discard_states(states, keep == config::KeepStates::kNone ? 0 : RunReader(run).spec().rounds);
+  return before - bytes_in(states);
+}
+
+// What is in the way of one run is no reason to leave the others.
 Pruned prune_run(const fs::path& run, config::KeepStates keep) {
-  Pruned result{.run = run, .bytes = 0, .left_for = ""};
-  if (state_of(run) != RunState::kFinished) {
-    result.left_for = "it is not finished";
-    return result;
-  }
+  const auto left = [&](const std::string& why) { return Pruned{.run = run, .bytes = 0, .left_for = why}; };
   try {
-    const RunLock lock(run);
-    const fs::path states = state_folder(run);
-    const int64_t before = bytes_in(states);
-    federation::discard_states(states, keep == config::KeepStates::kNone ? 0 : RunReader(run).spec().rounds);
-    result.bytes = before - bytes_in(states);
-  } catch (const RunBusy& busy) {
-    result.left_for = busy.what();
+    if (state_of(run) != RunState::kFinished) return left("it is not finished");
+    return {.run = run, .bytes = discard(run, keep), .left_for = ""};
+  } catch (const UserError& error) {
+    return left(error.what());
+  } catch (const fs::filesystem_error& error) {
+    return left(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   }
-  return result;
 }
 
 }  // namespace

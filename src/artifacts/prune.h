@@ -17,7 +17,8 @@ struct Pruned {
 };
 
 // Removes what `keep` does not name of the states of all finished runs in and below `root`. Runs that are not finished,
-// and those that another process is at, keep everything: they need it to go on.
+// and those that another process is at, keep everything: they need it to go on. One that cannot be read or written to is
+// left as well, and says why.
 std::vector<Pruned> prune(const std::filesystem::path& root, config::KeepStates keep);
 
 }  // namespace sotto::artifacts

@@ -297,6 +297,25 @@ TEST_F(Program, KeepsNoStatesOfFinishedRunsIfAskedTo) {
   expect_user_error("export none --client 0 --out none.safetensors", "keeps no clients' states");
 }
 
+// A config of another time, and a folder that is not ours (a folder in the place of its lock stands for that).
+TEST_F(Program, PruneLeavesRunsThatItCannotUseAndGoesOn) {
+  output_here(folder_, "run config.toml --quiet --set rounds=1 --set method.name=local-only --out runs/c");
+  for (const char* other : {"a", "b"}) {
+    fs::copy(folder_ / "runs" / "c", folder_ / "runs" / other, fs::copy_options::recursive);
+  }
+  write_file_atomically(folder_ / "runs" / "a" / "config.toml", std::string_view("rounds = \"many\"\n"));
+  fs::remove(folder_ / "runs" / "b" / "lock");
+  fs::create_directory(folder_ / "runs" / "b" / "lock");
+  write_file_atomically(folder_ / "runs" / "c" / "state" / "round_000000.safetensors",
+                        std::string_view("of a round before"));
+  const json result = json::parse(output_here(folder_, "prune runs --keep last --json"));
+  ASSERT_EQ(result["runs"].size(), 3U);
+  EXPECT_THAT(result["runs"][0]["left_for"].get<std::string>(), HasSubstr("rounds"));
+  EXPECT_THAT(result["runs"][1]["left_for"].get<std::string>(), HasSubstr("cannot write to"));
+  EXPECT_TRUE(result["runs"][2]["left_for"].is_null());
+  EXPECT_EQ(result["freed_bytes"], 17) << "what is freed is told";
+}
+
 TEST_F(Program, PruneRemovesStatesOfFinishedRunsOnly) {
   for (const char* state : {"memory", "disk"}) {
     const std::string run =
