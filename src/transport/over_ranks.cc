@@ -1,7 +1,8 @@
+#include "transport/over_ranks.h"
+
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "transport/ahead.h"
-#include "transport/over_ranks.h"
 #include "transport/rank_messages.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,9 @@
 #include <chrono>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,11 +32,14 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kBegin = "begin";
+constexpr const char* kLearn = "learn";
 constexpr const char* kTrain = "train";
 constexpr const char* kTest = "test";
 constexpr const char* kEvaluate = "evaluate";
 constexpr const char* kCommit = "commit";
 constexpr const char* kEnd = "end";
+
+constexpr int64_t kRowsAtATime = 1000;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -181,6 +187,27 @@ Predictions test_chunk_at(const RankParts& parts, int64_t chunk, int worker) {
                              federation::test_chunk(parts.held_out, chunk));
 }
 
+// The rows that are written to a ledger from here on. Each is read once, whoever asks for his.
+class NewRows {
+ public:
+  explicit NewRows(const privacy::Ledger& ledger) : ledger_(ledger), read_(ledger.rows()) {}
+
+  std::vector<privacy::Event> take_those_of(int64_t client) {
+    const std::lock_guard lock(mutex_);
+    for (privacy::Event& row : ledger_.events_after(read_)) {
+      ++read_;
+      rows_[row.client].push_back(std::move(row));
+    }
+    return std::exchange(rows_[client], {});
+  }
+
+ private:
+  const privacy::Ledger& ledger_;
+  std::mutex mutex_;
+  int64_t read_;
+  std::map<int64_t, std::vector<privacy::Event>> rows_;
+};
+
 // One of the other ranks.
 class Helper {
  public:
@@ -198,7 +225,7 @@ class Helper {
       broadcast_ = {message.header.at("round"), tensors_from(std::move(message.payload))};
     }
     if (what == kBegin) parts_.states.restore(message.header.at("round"));
-    if (what == kBegin || what == kTrain) learn(rows_from(message.header.at("rows")));
+    if (what == kLearn) learn(rows_from(message.header.at("rows")));
     if (what == kTrain) train(seats_from(message.header.at("seats")));
     if (what == kTest) test();
     if (what == kEvaluate) evaluate(message.header.at("clients").get<std::vector<int64_t>>());
@@ -220,15 +247,13 @@ class Helper {
     served_in_ = round;
     served_.clear();
     for (const Seat& seat : here) served_.insert(seat.client);
-    const int64_t rows_before = parts_.ledger.rows();
+    NewRows rows(parts_.ledger);
     RoundStates states(parts_, seats, packing_seconds_);
     send_all(static_cast<int64_t>(here.size()), [&](int64_t item, int worker) {
       const Seat& seat = here[static_cast<size_t>(item)];
       const Reply reply = client_at(parts_, states, seat.client, worker).serve(broadcast_, seat.participation);
       fault_point(fmt::format("rank-{}.trained", parts_.ranks.rank()).c_str());
-      std::vector<privacy::Event> rows = parts_.ledger.events_after(rows_before);
-      std::erase_if(rows, [&](const privacy::Event& row) { return row.client != seat.client; });
-      return to_bytes(reply, rows);
+      return to_bytes(reply, rows.take_those_of(seat.client));
     });
     states.give_back(round);
   }
@@ -290,7 +315,8 @@ std::vector<Seat> seat_clients(const std::vector<int64_t>& cohort, int ranks) {
 
 OverRanks::OverRanks(const RankParts& parts, const federation::CohortSchedule& cohorts, int64_t round)
     : parts_(parts), participations_(cohorts, parts.setup.spec().data.clients) {
-  tell([&] { return json{{"do", kBegin}, {"round", round}, {"rows", rows_to_json(news())}}; }, nullptr);
+  tell([&] { return json{{"do", kBegin}, {"round", round}}; }, nullptr);
+  tell_past();
   parts_.states.restore(round);
 }
 
@@ -315,12 +341,32 @@ void OverRanks::tell(const std::function<json()>& header, const Broadcast* broad
   parts_.ranks.broadcast(bytes);
 }
 
-// Rows that the others do not know yet. Where nobody has a budget, nobody asks.
-std::vector<privacy::Event> OverRanks::news() {
-  if (!parts_.setup.spec().privacy) return {};
-  auto rows = parts_.ledger.events_after(rows_told_);
-  rows_told_ += static_cast<int64_t>(rows.size());
-  return rows;
+// What was released before this federation goes on here, in parts: the ledger of a long run is not one message. Where
+// nobody has a budget, nobody asks.
+void OverRanks::tell_past() {
+  const config::RunSpec& spec = parts_.setup.spec();
+  rows_told_ = parts_.ledger.rows();
+  if (!spec.privacy || rows_told_ == 0) return;
+  const int64_t cohort = spec.federation.cohort > 0 ? spec.federation.cohort : spec.data.clients;
+  const int64_t rounds_at_a_time = std::max<int64_t>(1, kRowsAtATime / cohort);
+  int64_t first = std::numeric_limits<int64_t>::min();
+  for (int64_t last = rounds_at_a_time; last < spec.rounds; last += rounds_at_a_time) {
+    tell_rows(parts_.ledger.events(first, last));
+    first = last + 1;
+  }
+  tell_rows(parts_.ledger.events(first, std::numeric_limits<int64_t>::max()));
+}
+
+// What was released since the others were told last.
+void OverRanks::tell_news() {
+  if (!parts_.setup.spec().privacy) return;
+  const auto rows = parts_.ledger.events_after(rows_told_);
+  rows_told_ += std::ssize(rows);
+  tell_rows(rows);
+}
+
+void OverRanks::tell_rows(const std::vector<privacy::Event>& rows) {
+  if (!rows.empty()) tell([&] { return json{{"do", kLearn}, {"rows", rows_to_json(rows)}}; }, nullptr);
 }
 
 template <typename Unpack>
@@ -336,11 +382,8 @@ void OverRanks::exchange(const std::vector<int64_t>& cohort, const Broadcast& br
   std::vector<Seat> seats = seat_clients(cohort, parts_.ranks.size());
   for (Seat& seat : seats) seat.participation = participations_.of(seat.client);
   at_rest_ = false;
-  tell(
-      [&] {
-        return json{{"do", kTrain}, {"seats", seats_to_json(seats)}, {"rows", rows_to_json(news())}};
-      },
-      &broadcast);
+  tell_news();
+  tell([&] { return json{{"do", kTrain}, {"seats", seats_to_json(seats)}}; }, &broadcast);
 
   RoundStates states(parts_, seats, traffic_.seconds);
   const std::vector<Seat> here = seats_at(seats, 0);

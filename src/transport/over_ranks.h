@@ -68,7 +68,9 @@ class OverRanks : public federation::Transport {
 
  private:
   void tell(const std::function<nlohmann::json()>& header, const methods::Broadcast* broadcast);
-  std::vector<privacy::Event> news();
+  void tell_past();
+  void tell_news();
+  void tell_rows(const std::vector<privacy::Event>& rows);
   template <typename Unpack>
   auto received(int from, const Unpack& unpack);
 

@@ -253,6 +253,23 @@ TEST_F(OverRanksAlone, ClientsAbstainInTheSameRounds) {
   for (const int size : {2, 3}) expect_same(alone, last_state_of(size));
 }
 
+// Rows of rounds that are told one after the other: what any of them cost is known to all ranks.
+TEST_F(OverRanksAlone, TellsALongLedgerInParts) {
+  const auto setup = small_setup(
+      "rounds = 600\n[data]\nclients = 7\n[federation]\ncohort = 4\nbatch = 8\n[privacy]\nepsilon = 8\ndelta = 1e-3\n"
+      "adjacency = \"zero-out\"\n[method]\nname = \"ldp-fedavg\"\n");
+  privacy::Ledger ledger;
+  ledger.agree(*setup.spec().privacy, privacy::HeldTo::kProven);
+  for (int64_t client = 0; client < 7; ++client) {
+    privacy::Event event = setup.plan_for(client).front().terms();
+    event.client = client;
+    event.generator = "replay";
+    for (event.round = 100; event.round < 500; ++event.round) ledger.take_over(event);
+  }
+  const Result result = run_over(2, setup, ledger, {.stop_after = 1});
+  EXPECT_EQ(result.rounds.front().abstained.size(), 4U) << "nobody has anything left";
+}
+
 TEST_F(OverRanksAlone, WhatCannotBeginIsOverForAllRanks) {
   const auto setup = small_setup(config("fedavg"));
   bool began = false;
