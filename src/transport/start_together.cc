@@ -4,6 +4,8 @@
 #include "base/files.h"
 #include "base/launch.h"
 #include "base/log.h"
+#include "models/task_data.h"
+#include "settings/toml.h"
 
 #include <ATen/ATen.h>
 
@@ -16,6 +18,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace sotto::transport {
 namespace {
@@ -73,13 +76,40 @@ std::string fingerprint(const data::Records& records) {
     const at::Tensor packed = value.contiguous();
     return sha256({static_cast<const char*>(packed.data_ptr()), packed.nbytes()});
   };
-  return sha256(fmt::format("{} {} {}", count, bytes_of(records.x.index_select(0, rows)), bytes_of(records.y)));
+  return sha256(fmt::format("{} {} {} {}", count, bytes_of(records.x.index_select(0, rows)), bytes_of(records.y),
+                            records.domain.defined() ? bytes_of(records.domain) : ""));
+}
+
+// Of the files that are named somewhere in these settings.
+std::string contents_of_files(const json& settings) {
+  if (settings.is_string()) {
+    std::error_code error;
+    const fs::path path = settings.get<std::string>();
+    return fs::is_regular_file(path, error) ? sha256_of_file(path) : "";
+  }
+  std::string contents;
+  if (!settings.is_structured()) return contents;
+  for (const json& value : settings) contents += contents_of_files(value);
+  return contents;
+}
+
+// What a run reads besides its records: archives of models, curves, public datasets.
+std::string fingerprint_of_the_rest(const federation::Setup& setup) {
+  const config::RunSpec& spec = setup.spec();
+  std::string contents = contents_of_files(settings::parse_toml(spec.to_toml(), "the settings").value);
+  if (setup.method().public_data) {
+    for (const data::DataOptions& data : setup.method().public_data(spec)) {
+      contents += fingerprint(models::load_task_data(data, spec.model, spec.seed).dataset.train);
+    }
+  }
+  return sha256(contents);
 }
 
 json description(const federation::Setup& setup) {
   return {{"program", build_id()},
           {"settings", setup.spec().hash()},
           {"records", fingerprint(setup.dataset().train) + fingerprint(setup.dataset().test)},
+          {"files", fingerprint_of_the_rest(setup)},
           {"instructions", instructions()}};
 }
 
@@ -89,6 +119,9 @@ std::string objection(const json& mine, const json& theirs) {
   if (theirs.at("program") != mine.at("program")) return "it runs another build of sotto; install the same everywhere";
   if (theirs.at("settings") != mine.at("settings")) return "it read another config; put the same file on every machine";
   if (theirs.at("records") != mine.at("records")) return "it has other records; install the same data on every machine";
+  if (theirs.at("files") != mine.at("files")) {
+    return "files that the config names, or its public data, are others there; put the same on every machine";
+  }
   return "";
 }
 

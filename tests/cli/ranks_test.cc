@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <future>
 #include <thread>
 #include <tuple>
@@ -148,9 +149,10 @@ TEST_F(OverMpi, RanksThatDifferAreRefusedByTheirHostsName) {
   write("other.toml", "rounds = 6\nseed = 9", "", "[federation]\ncohort = 3\n[method]\nname = \"local-only\"\n");
   std::array<char, 256> host = {};
   ASSERT_EQ(::gethostname(host.data(), host.size() - 1), 0);
-  const auto expect_refused = [&](const std::string& second, const std::string& reason) {
+  const auto expect_refused = [&](const std::string& second, const std::string& reason,
+                                  const std::string& program = "sotto") {
     const Result result =
-        mpirun("-n 1 sotto run config.toml --out run : -n 1 sotto run " + second + " --out run --quiet");
+        mpirun("-n 1 sotto run config.toml --out run : -n 1 " + program + " run " + second + " --out run --quiet");
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr(fmt::format("rank 1 on {} cannot take part: {}", host.data(), reason)));
     EXPECT_EQ(error_lines(result.err), 1) << result.err;
@@ -160,6 +162,25 @@ TEST_F(OverMpi, RanksThatDifferAreRefusedByTheirHostsName) {
   expect_refused("other.toml", "it read another config");
   expect_refused("missing.toml", "there is no config missing.toml");
   expect_refused("config.toml --set data.path=nowhere.csv", "");
+
+  for (const char* file : {"sotto-engine", "libsotto_mpi.so"}) {
+    fs::copy_file(fs::path(SOTTO_PROGRAM).parent_path() / file, folder_ / file);
+  }
+  std::string engine = read_file(folder_ / "sotto-engine");
+  const size_t build_id = engine.find(std::string("\3\0\0\0GNU\0", 8)) + 8;
+  engine[build_id] = static_cast<char>(engine[build_id] ^ 1);
+  std::ofstream(folder_ / "sotto-engine", std::ios::binary) << engine;
+  expect_refused("config.toml", "it runs another build of sotto", "./sotto-engine");
+
+  // The same name and the same records, but another file there.
+  fs::create_directory(folder_ / "other");
+  fs::copy_file(folder_ / "table.schema.json", folder_ / "other" / "table.schema.json");
+  write_file_atomically(folder_ / "other" / "table.csv", read_file(folder_ / "table.csv") + "\n");
+  const std::string relative = "config.toml --set data.path=table.csv --quiet --out ";
+  const Result differs =
+      mpirun("-n 1 sotto run " + relative + "run : -n 1 -wdir other sotto run ../" + relative + "../run");
+  EXPECT_EQ(differs.exit_code, 2);
+  EXPECT_THAT(differs.err, HasSubstr("cannot take part: files that the config names, or its public data, are others"));
 }
 
 TEST_F(OverMpi, WrongInputIsOneLineOfRankZero) {
