@@ -22,6 +22,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <set>
 
 namespace sotto::attacks {
@@ -189,7 +191,11 @@ TEST(Membership, ShadowsHoldHalfAndAreKept) {
   EXPECT_EQ(std::filesystem::last_write_time(options.cache), written);
   EXPECT_TRUE(first.logits.equal(again.logits));
   options.seed = 2;
+  const auto elsewhere = folder.path() / "shadows.safetensors.parts" / "of another attack that is under way";
+  std::filesystem::create_directories(elsewhere);
   EXPECT_FALSE(train_shadows(*setup, membership.records, options).held.equal(first.held)) << "another seed, others";
+  EXPECT_TRUE(std::filesystem::exists(elsewhere));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(elsewhere.parent_path()), {}), 1) << "our own are gone";
 }
 
 TEST(Membership, ConfidenceIsTheLogOdds) {
