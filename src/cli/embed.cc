@@ -1,5 +1,6 @@
 // sotto embed: what features of held-out records look like, after the first round and after the last.
 #include "base/interrupt.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -24,7 +25,7 @@ void embed(const EmbedOptions& options) {
     print_json(run::to_json(embedding.pictures));
   } else {
     print_note(fmt::format("{}: two pictures of {} records; sotto report {} -o report.html shows them\n",
-                           embedding.file.string(), embedding.pictures.front().x.size(), options.run));
+                           embedding.file.string(), embedding.pictures.front().x.size(), shell_word(options.run)));
   }
 }
 

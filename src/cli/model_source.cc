@@ -1,6 +1,7 @@
 #include "cli/model_source.h"
 
 #include "base/error.h"
+#include "base/shell_word.h"
 #include "member/home_model.h"
 #include "privacy/home.h"
 #include "serve/server_model.h"
@@ -34,7 +35,7 @@ void refuse_home(const std::string& folder, const std::string& what) {
   fail_user(
       "{} is the home of a client, and {} is for run directories: see `sotto status {}`, `sotto ledger show {}` and "
       "federations/PLAN/metrics.jsonl in it",
-      folder, what, folder, folder);
+      folder, what, shell_word(folder), shell_word(folder));
 }
 
 }  // namespace sotto::cli

@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "base/launch.h"
 #include "base/log.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
@@ -47,8 +48,8 @@ federation::Setup prepare(const RunOptions& options, bool over_ranks, fs::path& 
 }
 
 std::string how_to_continue(const RunOptions& options, const fs::path& folder) {
-  return fmt::format("continue with: sotto run {} --resume{}", folder.string(),
-                     options.home.empty() ? "" : " --home " + options.home);
+  return fmt::format("continue with: sotto run {} --resume{}", shell_word(folder.string()),
+                     options.home.empty() ? "" : " --home " + shell_word(options.home));
 }
 
 void run(const RunOptions& options) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/shell_word.h"
 #include "data/declared_classes.h"
 #include "federation/cohort.h"
 #include "federation/public_claims.h"
@@ -39,7 +40,7 @@ void require_declared_schema(const config::RunSpec& spec, const data::Dataset& d
       "data.schema: a private run needs the ranges and categories of {} declared, for what is learnt from the clients' "
       "records no ε covers; `sotto data show {} --schema` writes a template, data.schema = \"inferred\" runs without "
       "a guarantee",
-      spec.data.path, spec.data.path);
+      spec.data.path, shell_word(spec.data.path));
 }
 
 // The only record of a class would change the shape of all that is sent. One that is replaced keeps its class.

@@ -3,6 +3,7 @@
 #include "artifacts/run_directory.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/shell_word.h"
 #include "federation/state_store.h"
 
 #include <fmt/format.h>
@@ -49,7 +50,7 @@ void require_extendable(const federation::Setup& setup, const fs::path& folder) 
   }
   if (!reader.summary()) {
     fail_user("{} is not finished, and only finished runs can be extended; first: sotto run {} --resume",
-              folder.string(), folder.string());
+              folder.string(), shell_word(folder.string()));
   }
   if (federation::states_were_discarded(artifacts::state_folder(folder))) {
     fail_user(

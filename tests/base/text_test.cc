@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/natural_order.h"
+#include "base/shell_word.h"
 #include "base/table.h"
 #include "base/utf8.h"
 
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 namespace sotto {
 namespace {
@@ -32,6 +35,20 @@ TEST(Trim, RemovesSpaceAtBothEnds) {
 TEST(DisplayWidth, CountsCharacters) {
   EXPECT_EQ(display_width("abc"), 3u);
   EXPECT_EQ(display_width("ε≤∞"), 3u);
+}
+
+TEST(ShellWord, IsOneWordAndThatText) {
+  EXPECT_EQ(shell_word("runs/first-1.5"), "runs/first-1.5");
+  EXPECT_EQ(shell_word("Läufe/ε=1"), "Läufe/ε=1");
+  EXPECT_EQ(shell_word(""), "''");
+  for (const std::string text : {"sp ace", "it's", "$HOME", "a;b", "*", "a\\b", "\"", "'"}) {
+    const std::string word = shell_word(text);
+    FILE* shell = ::popen(("printf %s " + word).c_str(), "r");
+    std::array<char, 64> said = {};
+    const size_t size = std::fread(said.data(), 1, said.size(), shell);
+    ::pclose(shell);
+    EXPECT_EQ(std::string(said.data(), size), text) << word;
+  }
 }
 
 TEST(Nearest, FindsWhatWasMeantAndNothingElse) {

@@ -66,10 +66,11 @@ TEST_F(Program, KilledRunsResumeToTheSameResult) {
         "[federation]\nlocal_epochs = 20\nbatch = 4\n[method]\nname = \"local-only\"\n");
   ASSERT_EQ(sotto("run long.toml --out whole --quiet").exit_code, 0);
   for (const int signal : {SIGKILL, SIGINT}) {
-    const std::string name = signal == SIGKILL ? "killed" : "stopped";
+    const std::string name = signal == SIGKILL ? "killed" : "stopped by hand";
+    const fs::path err = folder_ / "stderr";
     const pid_t child = ::fork();
     if (child == 0) {
-      if (::chdir(folder_.c_str()) != 0) ::_exit(3);
+      if (::chdir(folder_.c_str()) != 0 || std::freopen(err.c_str(), "w", stderr) == nullptr) ::_exit(3);
       ::execl(SOTTO_PROGRAM, "sotto", "run", "long.toml", "--out", name.c_str(), "--quiet", nullptr);
       ::_exit(3);
     }
@@ -79,7 +80,10 @@ TEST_F(Program, KilledRunsResumeToTheSameResult) {
     int status = 0;
     ::waitpid(child, &status, 0);
     ASSERT_FALSE(fs::exists(folder_ / name / "summary.json")) << "it was to be stopped half-way";
-    const Result resumed = sotto("run long.toml --resume --quiet --out " + name);
+    if (signal == SIGINT) {
+      EXPECT_THAT(read_file(err), HasSubstr("continue with: sotto run 'stopped by hand' --resume"));
+    }
+    const Result resumed = sotto("run long.toml --resume --quiet --out '" + name + "'");
     ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_EQ(without_times(summary("whole")), without_times(summary(name))) << name;
   }
