@@ -29,6 +29,33 @@ constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kLedgerHead = "ledger.head";
 constexpr const char* kCheckpoints = "checkpoints";
 
+// Complete lines of metrics.jsonl.
+std::vector<json> recorded_rounds(const fs::path& folder) {
+  const fs::path file = folder / kMetrics;
+  std::vector<json> lines;
+  if (!fs::exists(file)) return lines;
+  std::vector<std::string> texts = split(read_file(file), '\n');
+  texts.pop_back();  // what stands behind the last line feed is not complete
+  for (const std::string& text : texts) {
+    json value = json::parse(text, nullptr, false);
+    if (!value.is_object()) {
+      fail_user("{}, line {}, is damaged; remove the file and what is in {}, resume, and the run begins again",
+                file.string(), lines.size() + 1, (folder / kCheckpoints).string());
+    }
+    lines.push_back(std::move(value));
+  }
+  return lines;
+}
+
+// How many rounds summary.json speaks of; 0 while there is none. What else it says is for read_summary to check.
+int64_t finished_rounds(const fs::path& folder) {
+  if (!fs::exists(summary_file(folder))) return 0;
+  const json summary = json::parse(read_file(summary_file(folder)), nullptr, false);
+  return summary.is_object() && summary.contains("rounds") && summary["rounds"].is_number_integer()
+             ? summary["rounds"].get<int64_t>()
+             : 0;
+}
+
 [[noreturn]] void refuse_other_settings(const fs::path& folder) {
   fail_user("{} was begun with other settings; use another --out (of a finished run, rounds alone may grow)",
             folder.string());
@@ -72,18 +99,14 @@ std::string RunReader::config_toml() const {
 }
 
 std::vector<json> RunReader::rounds() const {
-  const fs::path file = folder_ / kMetrics;
-  std::vector<json> lines;
-  if (!fs::exists(file)) return lines;
-  std::vector<std::string> texts = split(read_file(file), '\n');
-  texts.pop_back();  // what stands behind the last line feed is not complete
-  for (const std::string& text : texts) {
-    json value = json::parse(text, nullptr, false);
-    if (!value.is_object()) {
-      fail_user("{}, line {}, is damaged; remove the file and what is in {}, resume, and the run begins again",
-                file.string(), lines.size() + 1, (folder_ / kCheckpoints).string());
-    }
-    lines.push_back(std::move(value));
+  // First the summary, which a run that is just being finished writes last.
+  const int64_t finished = finished_rounds(folder_);
+  std::vector<json> lines = recorded_rounds(folder_);
+  if (static_cast<int64_t>(lines.size()) < finished) {
+    fail_user(
+        "{} is damaged: it holds {} of the {} rounds of the finished run; put the whole file back, or remove "
+        "what is in {}, resume, and the run begins again",
+        (folder_ / kMetrics).string(), lines.size(), finished, (folder_ / kCheckpoints).string());
   }
   return lines;
 }
@@ -189,7 +212,7 @@ void RunDirectory::extend(int64_t rounds_before) const {
 void RunDirectory::drop_rounds_after(int64_t round) const {
   std::string kept;
   int64_t count = 0;
-  for (const json& line : RunReader(folder_).rounds()) {
+  for (const json& line : recorded_rounds(folder_)) {
     if (line["round"].get<int64_t>() > round) continue;
     kept += line.dump() + "\n";
     ++count;

@@ -49,7 +49,7 @@ class RunReader {
   config::RunSpec spec() const;
   std::string config_toml() const;
   // Complete lines of metrics.jsonl, in round order; a last line cut off by a crash is not there. Any other line that
-  // cannot be read is a UserError.
+  // cannot be read is a UserError, and so are fewer lines than the summary has rounds.
   std::vector<nlohmann::json> rounds() const;
   // As read_summary: absent while the run is not finished.
   std::optional<RunSummary> summary() const;

@@ -86,6 +86,22 @@ TEST_F(RunFolder, LinesThatWereCompleteAreNotLeftOut) {
   EXPECT_TRUE(resume(setup).has_value());
 }
 
+TEST_F(RunFolder, AFinishedRunHasAllItsRounds) {
+  const auto setup = small_setup(kConfig);
+  run::execute(setup, {.folder = folder_, .resume = false, .threads = 1});
+  const fs::path metrics = folder_ / "metrics.jsonl";
+  const std::string whole = read_file(metrics);
+  for (const size_t kept : {size_t{50}, whole.find('\n') + 1, size_t{0}}) {
+    write_file_atomically(metrics, whole.substr(0, kept));
+    EXPECT_USER_ERROR(RunReader(folder_).rounds(), "of the 3 rounds of the finished run");
+  }
+  fs::remove(metrics);
+  EXPECT_USER_ERROR(RunReader(folder_).rounds(), "0 of the 3 rounds");
+  for (const auto& checkpoint : fs::directory_iterator(folder_ / "checkpoints")) fs::remove_all(checkpoint);
+  EXPECT_TRUE(resume(setup).has_value()) << "as the error advises";
+  EXPECT_EQ(RunReader(folder_).rounds().size(), 3U);
+}
+
 TEST_F(RunFolder, HasItsLedgerFromTheFirstMoment) {
   const auto setup = small_setup(kConfig);
   { const RunDirectory directory(folder_, setup.spec(), false); }
