@@ -1,5 +1,7 @@
 // sotto plan: what a run would do, without doing it.
 #include "artifacts/privacy_section.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "base/table.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -20,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string>
@@ -200,7 +203,10 @@ std::string clients_text(const json& names) {
 
 std::string noise_text(const json& budgets) {
   Table table({"budget ε", "clients", "release", "multiplier", "stddev", "spent ε", "noise", ""});
-  const auto number = [](const json& value) { return fmt::format("{:.4g}", value.get<double>()); };
+  const auto number = [](const json& value) {
+    return value.is_null() || !std::isfinite(value.get<double>()) ? std::string("∞")
+                                                                  : fmt::format("{:.4g}", value.get<double>());
+  };
   bool any = false;
   for (const json& row : budgets) {
     for (const json& release : row["releases"]) {

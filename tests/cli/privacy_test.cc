@@ -394,6 +394,10 @@ TEST_F(Privacy, ATableWithoutADeclaredSchemaProvesNothing) {
   const std::string inferred = "private.toml --json --set data.schema=inferred ";
   const json plan = json::parse(sotto("plan " + inferred).out);
   EXPECT_THAT(plan["releases"][0]["why_unproven"].get<std::string>(), HasSubstr("declare data.schema"));
+  {
+    const Elsewhere here(folder_);
+    EXPECT_THAT(cli::output_of(words_of("plan private.toml --set data.schema=inferred")), HasSubstr("  ∞  "));
+  }
   const Result result = sotto("run --out run " + inferred);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json privacy = json::parse(result.out)["privacy"];
