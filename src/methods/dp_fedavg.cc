@@ -44,8 +44,7 @@ struct Options {
 
 Options read_options(settings::Section& section) {
   Options o;
-  const privacy::QuantileOptions quantile = read_quantile_options(section);
-  if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
+  o.quantile = read_adaptive_clipping(section);
   o.noise = section.choice("noise", o.noise);
   o.band = section.integer("band", o.band, settings::at_least(0));
   const bool is_banded = o.noise == NoiseKind::kBanded;

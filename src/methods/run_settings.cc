@@ -27,6 +27,15 @@ FederationOptions read_federation_options(settings::Section section, int64_t cli
     section.fail("cohort",
                  fmt::format("is {}, more than the {} clients; lower it, or raise data.clients", o.cohort, clients));
   }
+  if (o.eval_clients > clients) {
+    section.fail("eval_clients",
+                 fmt::format("is {}, more than the {} clients; 0 evaluates on all of them", o.eval_clients, clients));
+  }
+  const FederationOptions fallback;
+  section.only_if(o.cohort > 0, "sampling", o.sampling == fallback.sampling,
+                  "with cohort = 0, where everyone takes part");
+  section.only_if(o.optimizer == Optimizer::kSgd, "momentum", o.momentum == fallback.momentum,
+                  fmt::format("with optimizer = \"{}\"", settings::word(o.optimizer)));
   section.only_if(o.fine_tune > 0, "fine_tune_lr", o.fine_tune_lr == 0, "without fine_tune");
   section.finish();
   return o;

@@ -34,6 +34,9 @@ ModelOptions read_model_options(settings::Section section) {
   only_if("heads", o.heads == fallback.heads);
   only_if("patch", o.patch == fallback.patch);
   only_if("adapter", o.adapter == fallback.adapter);
+  const bool head_alone = o.name == "logistic" || o.name == "linear" || o.name == "hog" || o.name == "scatter";
+  section.only_if(!head_alone, "freeze_backbone", !o.freeze_backbone,
+                  fmt::format("with model '{}', which is a head alone", o.name));
   return o;
 }
 

@@ -89,6 +89,51 @@ TEST(LoadRunSpec, KeysThatTheModelOrPartitionDoesNotHaveAreErrors) {
   parse("[data]\nalpha = 0.5\n");  // what is the default anyway harms nobody
 }
 
+// A key each that another setting turns off, and that setting.
+struct Idle {
+  const char* method;
+  const char* key;
+  const char* needs;
+};
+
+TEST(LoadRunSpec, KeysThatDoNothingAreErrors) {
+  const std::vector<Idle> all = {{"fedavg", "federation.momentum=0.9", "federation.optimizer=sgd"},
+                                 {"fedavg", "federation.sampling=poisson", "federation.cohort=2"},
+                                 {"fedavg", "model.freeze_backbone=true", "model.name=cnn"},
+                                 {"ldp-fedavg", "method.quantile=0.3", "method.clipping=adaptive"},
+                                 {"ldp-fedavg", "method.quantile_lr=0.3", "method.clipping=adaptive"},
+                                 {"dp-fedavg", "method.quantile_noise=0.3", "method.clipping=adaptive"},
+                                 {"ladp-fl", "method.kl_least=0.1", "method.estimate=true"},
+                                 {"ladp-fl", "method.kl_bound=0.9", "method.estimate=true"},
+                                 {"ladp-fl", "method.kl_exponent=0.5", "method.estimate=true"},
+                                 {"fedproto", "method.gamma=0.1", "method.dcr=true"},
+                                 {"fedproto", "method.beta=0.1", "method.dcr=true"},
+                                 {"fedproto", "method.tau=1", "method.dcr=true"},
+                                 {"fedproto", "method.distill=1", "method.dcr=true"},
+                                 {"fedproto", "method.distill_by_tau=true", "method.dcr=true"},
+                                 {"fedproto", "method.selection=free", "method.mechanism=vpp"},
+                                 {"fedproto", "method.weighting=best", "method.mechanism=vpp"},
+                                 {"fedproto", "method.rho=0.3", "method.mechanism=vpp"},
+                                 {"fedproto", "method.split=0.3", "method.mechanism=vpp"},
+                                 {"fedproto", "method.high=0.3", "method.mechanism=vpp"},
+                                 {"fedproto", "method.zeta=0.3", "method.mechanism=vpp"},
+                                 {"fedproto", "method.centre_share=0.3", "method.centre=true"},
+                                 {"fedproto", "method.encoder_share=0.3", "method.encoder=dp-sgd"},
+                                 {"fedproto", "method.encoder_clip=2", "method.encoder=dp-sgd"},
+                                 {"fedproto", "method.public_data=mnist", "method.encoder=public"},
+                                 {"fedproto", "method.public_epochs=3", "method.encoder=public"},
+                                 {"fedproto", "method.anchors=3", "method.name=fedplvm"},
+                                 {"fedproto", "method.cluster_rate=0.3", "method.name=fedplvm"}};
+  for (const Idle& idle : all) {
+    const std::string text = std::string("[data]\nclients = 3\n[model]\nname = \"logistic\"\n[federation]\n") +
+                             "optimizer = \"adam\"\n[method]\nname = \"" + idle.method + "\"\n";
+    const std::string key = std::string(idle.key).substr(0, std::string(idle.key).find('='));
+    EXPECT_THAT(error_of(text, {idle.key}), HasSubstr(key + " does nothing with")) << idle.key;
+    EXPECT_EQ(error_of(text, {idle.key, idle.needs}), "no error") << idle.key;
+  }
+  EXPECT_THAT(error_of("[data]\nclients = 3\n[federation]\neval_clients = 4\n"), HasSubstr("more than the 3 clients"));
+}
+
 TEST(LoadRunSpec, AVariantThatTheMethodDoesNotHaveIsAnError) {
   EXPECT_THAT(error_of("[method]\nname = \"fedavg\"\nvariant = \"paper\"\n"), HasSubstr("no paper variant"));
   parse("[method]\nname = \"nbafl\"\nvariant = \"paper\"\n");

@@ -52,8 +52,9 @@ std::map<std::string, double> stddevs(const privacy::Event& event) {
 }
 
 TEST(LadpFl, SpendsItsBudgetWhateverTheShares) {
-  for (const char* options : {"", "bounds = \"equal\"\n", "bounds = \"probe\"\nkl_exponent = 4\n", "estimate = false\n",
-                              "least_signal = 0.5\nbounds = \"equal\"\n", "clipping = \"layers\"\n"}) {
+  for (const char* options :
+       {"", "bounds = \"equal\"\n", "bounds = \"probe\"\nestimate = true\nkl_exponent = 4\n", "estimate = false\n",
+        "least_signal = 0.5\nbounds = \"equal\"\n", "clipping = \"layers\"\n"}) {
     const auto setup = small_setup(config("ladp-fl", options));
     privacy::Ledger ledger;
     run(setup, ledger);
@@ -175,7 +176,7 @@ TEST(LadpFl, EstimatesMoveNoiseBetweenLayers) {
 }
 
 TEST(LadpFl, TheNumberOfThreadsDoesNotChangeTheChoices) {
-  const auto setup = small_setup(config("ladp-fl", "kl_exponent = 2\nbounds = \"probe\"\n", 4));
+  const auto setup = small_setup(config("ladp-fl", "estimate = true\nkl_exponent = 2\nbounds = \"probe\"\n", 4));
   privacy::Ledger one, two;
   const Last alone = run(setup, one, 1), together = run(setup, two, 2);
   EXPECT_EQ(one.events(), two.events());

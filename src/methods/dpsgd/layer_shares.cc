@@ -111,6 +111,11 @@ LayerRule read_layer_rule(settings::Section& section) {
   rule.kl_bound = section.number("kl_bound", rule.kl_bound, settings::kPositive);
   rule.kl_exponent = section.number("kl_exponent", rule.kl_exponent, settings::kNonNegative);
   if (rule.kl_bound < rule.kl_least) section.fail("kl_bound", "must not be below kl_least");
+  const LayerRule fallback;
+  const char* where = "without estimate = true";
+  section.only_if(rule.estimate, "kl_least", rule.kl_least == fallback.kl_least, where);
+  section.only_if(rule.estimate, "kl_bound", rule.kl_bound == fallback.kl_bound, where);
+  section.only_if(rule.estimate, "kl_exponent", rule.kl_exponent == fallback.kl_exponent, where);
   return rule;
 }
 

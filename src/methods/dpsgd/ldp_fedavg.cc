@@ -9,8 +9,7 @@ namespace {
 
 NoisyTraining read_ldp_fedavg(settings::Section& section) {
   NoisyTraining o = read_clip_options(section);
-  const privacy::QuantileOptions quantile = read_quantile_options(section);
-  if (section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive") o.quantile = quantile;
+  o.quantile = read_adaptive_clipping(section);
   o.views.count = section.integer("views", o.views.count, settings::between(1, 64));
   o.views.shift = section.integer("view_shift", o.views.shift, settings::between(0, 16));
   o.views.flip = section.boolean("view_flip", o.views.flip);

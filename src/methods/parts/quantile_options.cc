@@ -11,4 +11,14 @@ privacy::QuantileOptions read_quantile_options(settings::Section& section) {
   return o;
 }
 
+std::optional<privacy::QuantileOptions> read_adaptive_clipping(settings::Section& section) {
+  const bool adaptive = section.one_of("clipping", "fixed", {"fixed", "adaptive"}) == "adaptive";
+  const privacy::QuantileOptions o = read_quantile_options(section), fallback;
+  const char* where = "without clipping = \"adaptive\"";
+  section.only_if(adaptive, "quantile", o.quantile == fallback.quantile, where);
+  section.only_if(adaptive, "quantile_lr", o.learning_rate == fallback.learning_rate, where);
+  section.only_if(adaptive, "quantile_noise", o.relative_noise == fallback.relative_noise, where);
+  return adaptive ? std::optional(o) : std::nullopt;
+}
+
 }  // namespace sotto::methods

@@ -6,6 +6,31 @@
 
 namespace sotto::methods {
 
+namespace {
+
+constexpr double kEncoderShare = 0.5;
+
+// Keys of a plug-in that is off, or of an encoder that is trained otherwise.
+void refuse_idle_options(const settings::Section& section, const PrototypeOptions& o, double encoder_share) {
+  const PrototypeOptions fallback;
+  const char* no_dcr = "without dcr = true";
+  section.only_if(o.dcr, "gamma", o.gamma == fallback.gamma, no_dcr);
+  section.only_if(o.dcr, "beta", o.beta == fallback.beta, no_dcr);
+  section.only_if(o.dcr, "tau", o.tau == fallback.tau, no_dcr);
+  section.only_if(o.dcr, "distill", o.distill == fallback.distill, no_dcr);
+  section.only_if(o.dcr, "distill_by_tau", !o.distill_by_tau, no_dcr);
+  const char* frozen = "without encoder = \"dp-sgd\"";
+  const bool noisy = o.encoder == EncoderTraining::kDpSgd;
+  section.only_if(noisy, "encoder_share", encoder_share == kEncoderShare, frozen);
+  section.only_if(noisy, "encoder_clip", o.encoder_clip == fallback.encoder_clip, frozen);
+  const char* not_public = "without encoder = \"public\"";
+  const bool is_public = o.encoder == EncoderTraining::kPublic;
+  section.only_if(is_public, "public_data", o.public_data.empty(), not_public);
+  section.only_if(is_public, "public_epochs", o.public_epochs == fallback.public_epochs, not_public);
+}
+
+}  // namespace
+
 PrototypeOptions read_prototype_options(settings::Section& section) {
   PrototypeOptions o;
   o.release = read_release_options(section);
@@ -27,12 +52,13 @@ PrototypeOptions read_prototype_options(settings::Section& section) {
   o.own_centre = section.boolean("own_centre", o.own_centre);
   o.diagnostics = section.boolean("diagnostics", o.diagnostics);
   o.encoder = section.choice("encoder", o.encoder);
-  const double share =
-      section.number("encoder_share", 0.5, {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  const double share = section.number("encoder_share", kEncoderShare,
+                                      {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
   if (o.encoder == EncoderTraining::kDpSgd) o.release.encoder_share = share;
   o.encoder_clip = section.number("encoder_clip", o.encoder_clip, settings::kPositive);
   o.public_data = section.text("public_data", "");
   o.public_epochs = section.integer("public_epochs", o.public_epochs, settings::at_least(1));
+  refuse_idle_options(section, o, share);
   return o;
 }
 

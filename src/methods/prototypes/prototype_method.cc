@@ -34,6 +34,12 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
               [read](settings::Section& section) {
                 PrototypeChoice choice{.options = read_prototype_options(section)};
                 choice.framework = read(section);
+                const bool several = choice.framework->local() != LocalPrototypes::kMeans;
+                const PrototypeOptions& o = choice.options;
+                const PrototypeOptions fallback;
+                const char* one = "with a method where a class has one prototype";
+                section.only_if(several, "anchors", o.anchors == fallback.anchors, one);
+                section.only_if(several, "cluster_rate", o.cluster_rate == fallback.cluster_rate, one);
                 return std::any(std::move(choice));
               },
           .public_data = [](const RunSettings& spec) { return public_records(spec, member_of(spec).options); },

@@ -20,6 +20,15 @@ ReleaseOptions read_release_options(settings::Section& section) {
                                   {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
   o.count_share = section.number("count_share", o.count_share,
                                  {.low = 0.0, .high = 1.0, .low_excluded = true, .high_excluded = true});
+  const ReleaseOptions fallback;
+  const char* whole = "without mechanism = \"vpp\"";
+  section.only_if(o.parted(), "selection", o.selection == fallback.selection, whole);
+  section.only_if(o.parted(), "weighting", o.weighting == fallback.weighting, whole);
+  section.only_if(o.parted(), "rho", o.rho == fallback.rho, whole);
+  section.only_if(o.parted(), "high", o.high == fallback.high, whole);
+  section.only_if(o.parted(), "zeta", o.zeta == fallback.zeta, whole);
+  section.only_if(o.pays_for_selection(), "split", o.split == fallback.split, "without a selection that is paid for");
+  section.only_if(o.centre, "centre_share", o.centre_share == fallback.centre_share, "without centre = true");
   return o;
 }
 
