@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json_number.h"
+#include "base/shell_word.h"
 #include "methods/catalogue.h"
 #include "report/budget_board.h"
 #include "report/run_document.h"
+#include "serve/status.h"
 
 #include <fmt/format.h>
 #include <httplib.h>
@@ -26,6 +28,12 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kLoopback = "127.0.0.1";
+// The names of all runs that somebody compares are one question.
+constexpr size_t kLargestQuestion = size_t{1} << 22;
+// Each connection has a thread while it is open, and gets little time to say what it wants: those that say nothing must
+// not keep the page waiting.
+constexpr size_t kConnections = 64;
+constexpr time_t kPatienceSeconds = 1;
 constexpr const char* kWatched[] = {"config.toml",       "metrics.jsonl", "summary.json", "ledger.sqlite",
                                     "ledger.sqlite-wal", "audit.json",    "attacks",      "embedding.json"};
 
@@ -75,6 +83,28 @@ fs::path checked(const fs::path& root) {
   return fs::canonical(root);
 }
 
+// The runs that a document is asked of: {"runs": ["a", …], "have": STAMP}.
+struct Question {
+  std::vector<std::string> runs;
+  std::string have;
+};
+
+Question question_of(const std::string& body) {
+  try {
+    const json value = json::parse(body);
+    return {value.at("runs").get<std::vector<std::string>>(), value.value("have", "")};
+  } catch (const json::exception&) {
+    fail_user("the question is not of the form {}", R"({"runs": ["NAME", …], "have": "STAMP"})");
+  }
+}
+
+std::string what_went_wrong(int status) {
+  if (status == 404) return "there is nothing here\n";
+  if (status == 413) return fmt::format("a question may have at most {} bytes\n", kLargestQuestion);
+  if (status == 414) return "the address is too long\n";
+  return "this is no request that the page makes\n";
+}
+
 std::vector<privacy::Event> events_of(const fs::path& run) {
   return artifacts::LedgerSnapshot(run)->events();
 }
@@ -83,10 +113,14 @@ std::vector<privacy::Event> events_of(const fs::path& run) {
 
 RunBrowser::RunBrowser(const fs::path& root) : root_(checked(root)), federations_(root_) {}
 
-fs::path RunBrowser::folder_of(const std::string& run) const {
-  const auto runs = artifacts::find_runs(root_);
-  if (std::find(runs.begin(), runs.end(), fs::path(run)) == runs.end()) fail_user("there is no run {}", run);
-  return (root_ / run).lexically_normal();
+std::vector<fs::path> RunBrowser::folders_of(const std::vector<std::string>& runs) const {
+  const auto known = artifacts::find_runs(root_);  // sorted
+  std::vector<fs::path> folders;
+  for (const std::string& run : runs) {
+    if (!std::binary_search(known.begin(), known.end(), fs::path(run))) fail_user("there is no run {}", run);
+    folders.push_back((root_ / run).lexically_normal());
+  }
+  return folders;
 }
 
 json RunBrowser::entry(const std::string& run) {
@@ -133,24 +167,31 @@ json RunBrowser::list() {
 }
 
 json RunBrowser::document(const std::vector<std::string>& runs) {
+  const std::vector<fs::path> folders = folders_of(runs);
   std::vector<report::NamedRun> named;
-  for (const std::string& run : runs) named.push_back({run, folder_of(run)});
-  return report::page_document(named, cache_);
+  for (size_t i = 0; i < runs.size(); ++i) named.push_back({runs[i], folders[i]});
+  json document = report::page_document(named, cache_);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (document["runs"][i]["state"] == "finished" || serve::is_server_folder(folders[i])) continue;
+    document["runs"][i]["resume"] = fmt::format("sotto run {} --resume", shell_word(folders[i].string()));
+  }
+  return document;
 }
 
 std::string RunBrowser::stamp(const std::vector<std::string>& runs) const {
   std::string all;
-  for (const std::string& run : runs) all += fmt::format("{}\n{}\n", run, stamp_of(folder_of(run)));
+  for (const fs::path& folder : folders_of(runs)) all += fmt::format("{}\n{}\n", folder.string(), stamp_of(folder));
   return sha256(all);
 }
 
 json RunBrowser::board(const std::string& run, const std::string& like) {
-  const fs::path folder = folder_of(run);
+  const std::vector<fs::path> folders = folders_of({run, like});
+  const fs::path& folder = folders.front();
   const config::RunSpec spec = report::spec_of(artifacts::RunReader(folder));
   const auto events = events_of(folder);
   return {{"run", run},
           {"like", like},
-          {"rows", report::budget_board(spec, events, run == like ? events : events_of(folder_of(like)), cache_)}};
+          {"rows", report::budget_board(spec, events, run == like ? events : events_of(folders.back()), cache_)}};
 }
 
 struct UiServer::Implementation {
@@ -168,34 +209,43 @@ struct UiServer::Implementation {
     return here && given.size() == token.size() && CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
   }
 
-  UiAnswer answer(const httplib::Request& request) {
+  // Before the body is read, so that it costs nothing. What would be read without end is refused as well.
+  UiAnswer at_the_door(const httplib::Request& request) const {
     if (!is_welcome(request)) return {403, "text/plain", "use the address that `sotto ui` printed\n"};
-    std::vector<std::string> runs;
-    for (size_t i = 0; i < request.get_param_value_count("run"); ++i) runs.push_back(request.get_param_value("run", i));
+    if (request.has_header("Transfer-Encoding")) return {.status = 400};
+    if (request.get_header_value<uint64_t>("Content-Length") > kLargestQuestion) return {.status = 413};
+    return {};
+  }
+
+  UiAnswer document(const Question& question) {
+    const std::string stamp = browser.stamp(question.runs);
+    if (question.have == stamp) return {200, "application/json", "{\"same\":true}"};
+    json document = browser.document(question.runs);
+    document["stamp"] = stamp;
+    return {200, "application/json", report::to_text(document)};
+  }
+
+  UiAnswer answer(const httplib::Request& request) {
     try {
+      if (request.method == "POST") {
+        return request.path == "/api/document" ? document(question_of(request.body)) : UiAnswer{.status = 404};
+      }
       if (request.path == "/") return {200, "text/html; charset=utf-8", report::page_html({{"ui", true}})};
       if (request.path == "/api/runs") return {200, "application/json", report::to_text(browser.list())};
       if (request.path == "/api/federation") {
         return {200, "application/json", report::to_text(browser.federation(request.get_param_value("id")))};
       }
-      if (runs.empty()) return {404, "text/plain", "there is nothing here\n"};
-      if (request.path == "/api/document") {
-        const std::string stamp = browser.stamp(runs);
-        if (request.get_param_value("have") == stamp) return {200, "application/json", "{\"same\":true}"};
-        json document = browser.document(runs);
-        document["stamp"] = stamp;
-        return {200, "application/json", report::to_text(document)};
-      }
       if (request.path == "/api/board") {
-        const std::string like = request.has_param("like") ? request.get_param_value("like") : runs.front();
-        return {200, "application/json", report::to_text(browser.board(runs.front(), like))};
+        const std::string run = request.get_param_value("run");
+        const std::string like = request.has_param("like") ? request.get_param_value("like") : run;
+        return {200, "application/json", report::to_text(browser.board(run, like))};
       }
     } catch (const UserError& error) {
       return {422, "text/plain; charset=utf-8", error.what()};
     } catch (const std::exception& error) {
       return {500, "text/plain; charset=utf-8", error.what()};
     }
-    return {404, "text/plain", "there is nothing here\n"};
+    return {.status = 404};
   }
 };
 
@@ -208,11 +258,28 @@ UiServer::UiServer(RunBrowser& browser, int port) : implementation_(new Implemen
                                    {"Cross-Origin-Resource-Policy", "same-origin"}});
   // The library's default shares a port with whoever listens there already.
   self.server.set_socket_options([](socket_t) {});
-  self.server.set_payload_max_length(0);
-  self.server.Get(".*", [&self](const httplib::Request& request, httplib::Response& response) {
-    const UiAnswer answer = self.answer(request);
+  self.server.new_task_queue = [] { return new httplib::ThreadPool(kConnections); };
+  self.server.set_keep_alive_max_count(1);
+  self.server.set_keep_alive_timeout(kPatienceSeconds);
+  self.server.set_read_timeout(kPatienceSeconds);
+  self.server.set_payload_max_length(kLargestQuestion);
+  const auto send = [](const UiAnswer& answer, httplib::Response& response) {
     response.status = answer.status;
-    response.set_content(answer.body, answer.type);
+    if (!answer.body.empty()) response.set_content(answer.body, answer.type);
+  };
+  self.server.set_pre_routing_handler([&self, send](const httplib::Request& request, httplib::Response& response) {
+    const UiAnswer refusal = self.at_the_door(request);
+    if (refusal.status == 200) return httplib::Server::HandlerResponse::Unhandled;
+    send(refusal, response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  const auto handle = [&self, send](const httplib::Request& request, httplib::Response& response) {
+    send(self.answer(request), response);
+  };
+  self.server.Get(".*", handle);
+  self.server.Post(".*", handle);
+  self.server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.body.empty()) response.set_content(what_went_wrong(response.status), "text/plain; charset=utf-8");
   });
   self.port = port == 0                                   ? self.server.bind_to_any_port(kLoopback)
               : self.server.bind_to_port(kLoopback, port) ? port

@@ -32,14 +32,15 @@ class RunBrowser {
   nlohmann::json list();
   // One of the federations.
   nlohmann::json federation(const std::string& id) { return federations_.one(id); }
-  // The page's document of these runs, and a stamp that changes with their files.
+  // The page's document of these runs, each that is not finished with the command that resumes it ("resume"), and a stamp
+  // that changes with their files.
   nlohmann::json document(const std::vector<std::string>& runs);
   std::string stamp(const std::vector<std::string>& runs) const;
   // The budget board of `run`, each further round priced as in `like`.
   nlohmann::json board(const std::string& run, const std::string& like);
 
  private:
-  std::filesystem::path folder_of(const std::string& run) const;
+  std::vector<std::filesystem::path> folders_of(const std::vector<std::string>& runs) const;
   nlohmann::json entry(const std::string& run);
 
   std::filesystem::path root_;

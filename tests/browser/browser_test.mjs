@@ -209,6 +209,8 @@ const fetchStatus = (address, headers = {}) => new Promise((resolve, reject) => 
   get(address, { headers }, (response) => { response.resume(); resolve(response.statusCode); }).on('error', reject);
 });
 
+const askStatus = async (address, question) => (await fetch(address, { method: 'POST', body: JSON.stringify(question) })).status;
+
 async function livePage(browser) {
   symlinkSync(join(folder, 'extras'), join(runs, 'link'));
   const before = t.listing(join(runs, 'one'));
@@ -222,7 +224,7 @@ async function livePage(browser) {
   t.equal(await fetchStatus(`${origin}/api/runs?token=${token}`, { Host: 'example.org' }), 403, 'by another name');
   t.equal(await fetchStatus(`${origin}/api/runs?token=${token}`), 200, 'with the token');
   for (const path of ['../extras', 'one/../../extras', join(folder, 'extras'), 'link', 'no-such']) {
-    t.equal(await fetchStatus(`${origin}/api/document?token=${token}&run=${encodeURIComponent(path)}`), 422, `${path} is not a run of this folder`);
+    t.equal(await askStatus(`${origin}/api/document?token=${token}`, { runs: [path] }), 422, `${path} is not a run of this folder`);
   }
 
   const page = await t.openPage(browser, address);

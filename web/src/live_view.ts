@@ -36,17 +36,17 @@ interface BoardRow {
 
 const token = new URLSearchParams(location.search).get('token') ?? '';
 
-async function ask(path: string, parameters: [string, string][] = []): Promise<any> {
+async function ask(path: string, parameters: [string, string][] = [], question?: object): Promise<any> {
   const query = new URLSearchParams([['token', token], ...parameters]);
-  const response = await fetch(`${path}?${query}`);
-  if (!response.ok) throw new Error((await response.text()).trim());
+  const response = await fetch(`${path}?${query}`, question && { method: 'POST', body: JSON.stringify(question) });
+  if (!response.ok) throw new Error((await response.text()).trim() || `${response.status} ${response.statusText}`);
   return response.json();
 }
 
 export const askRuns = (): Promise<{ root: string; runs: Entry[]; federations: Federation[] }> => ask('/api/runs');
 export const askFederation = (id: string): Promise<Federation> => ask('/api/federation', [['id', id]]);
-export const askDocument = (runs: string[], have: string): Promise<any> =>
-  ask('/api/document', [...runs.map((run): [string, string] => ['run', run]), ['have', have]]);
+// As a question of its own: the names of many runs are longer than an address may be.
+export const askDocument = (runs: string[], have: string): Promise<any> => ask('/api/document', [], { runs, have });
 
 // #run=a&run=b
 export const openRuns = (): string[] => new URLSearchParams(location.hash.slice(1)).getAll('run');
