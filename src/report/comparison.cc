@@ -79,7 +79,9 @@ std::string epsilon_of(const std::map<std::string, std::string>& settings) {
   return *least == *most ? fmt::format("ε {}", *most) : fmt::format("ε {} to {}", *least, *most);
 }
 
-std::string label_of(const std::map<std::string, std::string>& settings, const std::set<std::string>& keys) {
+// Of the settings under these keys, at most `most` besides method and ε.
+std::string label_of(const std::map<std::string, std::string>& settings, const std::set<std::string>& keys,
+                     size_t most = kMostDifferences) {
   std::vector<std::string> parts;
   const auto add = [&](const std::string& key) {
     const auto found = settings.find(key);
@@ -89,16 +91,16 @@ std::string label_of(const std::map<std::string, std::string>& settings, const s
     const std::string last = key.substr(key.rfind('.') + 1);
     parts.push_back(speaks_for_itself ? value : fmt::format("{} {}", last, value));
   };
-  // Method and ε first, then what differs, of which a legend has room for little: the table of settings has the rest.
+  // Method and ε first, then what differs, of which a legend has room for little.
   if (keys.contains("method.name")) add("method.name");
   if (std::any_of(keys.begin(), keys.end(), is_epsilon) && !epsilon_of(settings).empty()) {
     parts.push_back(epsilon_of(settings));
   }
   size_t differences = 0;
   for (const std::string& key : keys) {
-    if (key != "method.name" && !is_epsilon(key) && ++differences <= kMostDifferences) add(key);
+    if (key != "method.name" && !is_epsilon(key) && ++differences <= most) add(key);
   }
-  if (differences > kMostDifferences) parts.push_back(fmt::format("… {} more", differences - kMostDifferences));
+  if (differences > most) parts.push_back(fmt::format("… {} more", differences - most));
   return join(parts, ", ");
 }
 
@@ -216,6 +218,7 @@ json compare(const std::vector<json>& documents, const std::vector<config::RunSp
     json seeds = json::array();
     for (const size_t run : members[group]) seeds.push_back(specs[run].seed);
     groups.push_back({{"label", label.empty() ? method : label},
+                      {"settings", label_of(settings[group], keys, keys.size())},
                       {"series", series.empty() ? method : series},
                       {"runs", members[group]},
                       {"seeds", seeds},

@@ -28,7 +28,7 @@ json size_or_null(const json& value) {
 json round_columns(const std::vector<json>& rounds) {
   json columns = {{"round", json::array()}};
   for (const json& line : rounds) {
-    for (const char* key : {"round", "train_loss", "seconds", "cohort", "uploads"}) {
+    for (const char* key : {"round", "train_loss", "seconds", "evaluation_seconds", "cohort", "uploads"}) {
       columns[key].push_back(line.value(key, json(nullptr)));
     }
     for (const char* key : {"abstained", "diverged"}) columns[key].push_back(size_or_null(line.value(key, json())));

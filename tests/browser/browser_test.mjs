@@ -1,5 +1,5 @@
 // node browser_test.mjs SOTTO BUILD/web SCREENSHOTS: the report of finished runs and the live page, in headless Chromium.
-import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -200,6 +200,7 @@ async function largeRun(browser) {
   t.check(took < 2000, `opens in less than two seconds: ${took} ms`);
   await page.locator('#run-0-every').check();
   t.equal((await t.seriesOf(page, 'run-0-accuracy')).filter((s) => /^client \d+$/.test(s.name)).length, 100, 'a line for each of 100 clients');
+  t.equal((await t.seriesOf(page, 'run-0-part')).map((s) => s.type), ['line', 'line', 'line'], 'areas where bars would be thinner than a pixel');
   await t.shot(page, 'large-1280-light');
   console.log(`200 rounds × 100 clients: ${(size / 1e6).toFixed(2)} MB, opens in ${took} ms`);
   await page.close();
@@ -256,8 +257,10 @@ async function livePage(browser) {
   const summary = t.readJson(runs, 'one', 'summary.json');
   t.equal(await page.locator('#value-accuracy').innerText(), `${percent(summary.accuracy.mean)} %`, 'the accuracy of the opened run');
   const board = await page.locator('#board table').last().locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
-  t.equal(board.map((row) => row[1]), ['4', '8', '4', '8', '4', '8'], 'budgets');
-  t.check(board.every((row) => Number(row[2]) <= Number(row[1]) && row[4] === '0'), `nothing is left of calibrated budgets: ${JSON.stringify(board)}`);
+  t.check(board.length === 6 && board.every((row, i) => row[1].endsWith(`of ${i % 2 ? 8 : 4} (100 %)`)), `budgets as parts of a whole: ${JSON.stringify(board)}`);
+  t.check(board.every((row) => Number(row[2]) < 0.01 && row[3] === '0'), `nothing is left of calibrated budgets: ${JSON.stringify(board)}`);
+  t.check(await page.evaluate(() => document.querySelector('#budgets').compareDocumentPosition(document.querySelector('#results')) === Node.DOCUMENT_POSITION_FOLLOWING), 'budgets stand above the results');
+  t.equal(await page.locator('#resume').count(), 0, 'a finished run has nothing to resume');
   await t.shot(page, 'ui-run');
 
   // One that is running.
@@ -276,8 +279,10 @@ async function livePage(browser) {
   await page.waitForFunction((n) => window.sotto.points('run-0-accuracy', 'mean over clients') >= n + 2, first, { timeout: t.kPatience });
   t.equal(await page.evaluate(() => document.activeElement.id), 'run-0-every', 'an update leaves the focus where it was');
   await page.locator('#board table').first().waitFor({ state: 'attached' });
-  const left = await page.locator('#board table').last().locator('tbody tr').evaluateAll((all) => all.map((row) => Number(row.cells[4].innerText)));
+  const left = await page.locator('#board table').last().locator('tbody tr').evaluateAll((all) => all.map((row) => Number(row.cells[3].innerText)));
   t.check(left.length === 6 && left.every((n) => n > 3000 && n < 4000), `rounds left while it runs: ${left}`);
+  t.check(/^about \d/.test(await page.locator('#value-left').innerText()), 'how long it will take');
+  t.equal(await page.locator('#resume code').innerText(), `sotto run ${join(realpathSync(runs), 'slow')} --resume`, 'how to go on with it');
   await t.shot(page, 'ui-live');
   slow.kill('SIGKILL');
   await page.waitForFunction(() => document.querySelector('h1 .state')?.textContent === 'stopped', null, { timeout: t.kPatience });

@@ -125,7 +125,7 @@ function withDefaults(option: any, now: Colours): any {
     yAxis: axis(option.yAxis, now),
     legend: option.legend && {
       type: 'plain', left: 0, top: 0, icon: 'roundRect', itemWidth: 16, itemHeight: 4,
-      textStyle: { color: now.ink, fontSize: 12 }, inactiveColor: now.line, ...option.legend,
+      textStyle: { color: now.ink, fontSize: 12, lineHeight: 18 }, inactiveColor: now.line, ...option.legend,
     },
     tooltip: option.tooltip && {
       confine: true, backgroundColor: now.card, borderColor: now.line, textStyle: { color: now.ink, fontSize: 13 },

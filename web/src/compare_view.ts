@@ -24,6 +24,12 @@ const style = (c: Colours, i: number) => ({
   dash: kDashes[Math.floor(i / c.palette.length) % kDashes.length],
 });
 
+// What a label has no room for is there on hover.
+const allSettings = (comparison: Comparison) => ({
+  show: true,
+  formatter: (p: any) => escaped(comparison.groups.find((g) => g.label === p.name)?.settings ?? p.name).replaceAll(', ', '<br>'),
+});
+
 const mean = (values: number[]) => values.reduce((a, b) => a + b, 0) / values.length;
 
 export function compareSections(document: PageDocument, redoAll: () => void): HTMLElement[] {
@@ -66,7 +72,7 @@ function overlay(document: PageDocument, comparison: Comparison, redoAll: () => 
       }),
     ],
     option: (c) => ({
-      legend: { data: curves.map((curve) => curve.group.label), type: 'scroll' },
+      legend: { data: curves.map((curve) => curve.group.label), type: 'scroll', tooltip: allSettings(comparison) },
       tooltip: {
         trigger: 'axis', order: 'valueDesc',
         formatter: (parts: any) => {
@@ -116,7 +122,7 @@ function differences(comparison: Comparison, redoAll: () => void): HTMLElement {
     const single = metric.values[i].length < 2 || metric.values[reference].length < 2;
     const verdict = i === reference ? 'reference' : p === null ? (single ? 'one seed, no test' : '–') : p < 0.05 ? 'differs' : 'could be luck';
     return [
-      group.label, verdict, String(metric.values[i].length), percent(value), percent(metric.std[i]),
+      h('span', { title: group.settings }, group.label), verdict, String(metric.values[i].length), percent(value), percent(metric.std[i]),
       i === reference || value === null || base === null ? '–' : signed(value - base),
       i === reference ? '–' : significant(p, 3), epsilon(group.claimed_epsilon), epsilonUnder(basis, group.proven_epsilon, group.basis),
     ];
@@ -183,7 +189,7 @@ function frontier(comparison: Comparison, redoAll: () => void): HTMLElement {
       }),
     ],
     option: (c) => ({
-      legend: { data: [...lines.map((l) => l.label), ...without.map((w) => w.label)], type: 'scroll' },
+      legend: { data: [...lines.map((l) => l.label), ...without.map((w) => w.label)], type: 'scroll', tooltip: allSettings(comparison) },
       tooltip: {
         trigger: 'item',
         formatter: (p: any) => {

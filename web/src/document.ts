@@ -125,6 +125,7 @@ export interface Run {
   config_toml: string;
   environment: Record<string, string | number> | null;
   rounds_done: number;
+  resume?: string; // the command that goes on with it; only the live page knows
   summary: any;
   rounds: Record<string, Maybe[]>;
   evaluations: { round: number[]; measures: Record<string, Measure>; domains: Record<string, Maybe[]> };
@@ -139,6 +140,7 @@ export interface Run {
 
 export interface Group {
   label: string;
+  settings: string; // the label with all that differs
   series: string;
   runs: number[];
   seeds: number[];

@@ -1,5 +1,5 @@
 // Elements and numbers. Text reaches the page as text nodes only: nothing a file holds can become markup.
-import { Basis } from './document';
+import { Basis, Maybe } from './document';
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
@@ -83,6 +83,20 @@ export function clientList(clients: number[], most = 6, names: string[] = []): s
   const word = clients.length === 1 ? 'client' : 'clients';
   return `${word} ${ranges.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
+
+// A part of a whole, as a length and in words. Readers that see no length read the words.
+function bar(share: number, words: string, whenFull: 'done' | 'used-up'): HTMLElement {
+  const percents = Math.round(100 * Math.min(1, Math.max(0, share)));
+  return h('span', { class: 'share' },
+    h('span', { class: `track${share >= 0.995 ? ` ${whenFull}` : ''}`, 'aria-hidden': 'true' }, h('span', { class: 'fill', style: `width: ${percents}%` })),
+    h('span', { class: 'words' }, words));
+}
+
+export const ofWhole = (part: number, whole: number) => bar(whole > 0 ? part / whole : 0, `${part} of ${whole}`, 'done');
+
+export const spentBar = (spent: Maybe, budget: Maybe) =>
+  budget === null ? h('span', {}, '∞: no privacy is promised')
+    : bar(spent === null ? 1 : spent / budget, spent === null ? '∞' : `${epsilon(spent)} of ${significant(budget)} (${percent(spent / budget, 0)} %)`, 'used-up');
 
 export interface TableData {
   head: string[];

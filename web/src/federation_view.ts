@@ -1,7 +1,7 @@
 // Federations between machines, as a server's folder or a client's home knows them: who is there, rounds, bytes, what was
 // spent and what is left.
 import { chart } from './charts';
-import { epsilon, h, percent, section, significant, table } from './dom';
+import { epsilon, h, ofWhole, percent, section, significant, spentBar, table } from './dom';
 import { Maybe } from './document';
 import { heading, line, roundAxis, symbols } from './run_parts';
 
@@ -95,19 +95,6 @@ export function stateOf(f: Federation): string {
   if (f.kind === 'server') return f.finished ? 'finished' : f.running ? 'running' : 'stopped';
   return f.federations.length === 0 ? 'new' : f.federations.every((joined) => joined.over) ? 'finished' : 'joined';
 }
-
-// A part of a whole, as a length and in words. Readers that see no length read the words.
-function bar(share: number, words: string, whenFull: 'done' | 'used-up'): HTMLElement {
-  const percents = Math.round(100 * Math.min(1, Math.max(0, share)));
-  return h('span', { class: 'share' },
-    h('span', { class: `track${share >= 0.995 ? ` ${whenFull}` : ''}`, 'aria-hidden': 'true' }, h('span', { class: 'fill', style: `width: ${percents}%` })),
-    h('span', { class: 'words' }, words));
-}
-
-const ofWhole = (part: number, whole: number) => bar(whole > 0 ? part / whole : 0, `${part} of ${whole}`, 'done');
-const spentBar = (spent: Maybe, budget: Maybe) =>
-  budget === null ? h('span', {}, '∞: no privacy is promised')
-    : bar(spent === null ? 1 : spent / budget, spent === null ? '∞' : `${epsilon(spent)} of ${significant(budget)} (${percent(spent / budget, 0)} %)`, 'used-up');
 
 const bytes = (count: number) => (count < 1e6 ? `${significant(count / 1e3, 3)} kB` : count < 1e9 ? `${significant(count / 1e6, 3)} MB` : `${significant(count / 1e9, 3)} GB`);
 

@@ -1,6 +1,5 @@
 // The page of `sotto ui`: lists runs, opens one or several, follows what is running, shows what budgets are left.
-import { chart, mount } from './charts';
-import { chooser, epsilon, epsilonUnder, escaped, h, percent, section, significant, table, weakest } from './dom';
+import { chooser, epsilon, epsilonUnder, h, percent, section, significant, spentBar, table, weakest } from './dom';
 import { Basis, PageDocument } from './document';
 import { Federation } from './federation_view';
 
@@ -132,8 +131,9 @@ export function boardSection(document: PageDocument, entries: Entry[]): HTMLElem
     try {
       const board = await ask('/api/board', [['run', run.id], ['like', like]]);
       if (!body.isConnected) return;
-      body.replaceChildren(...boardBody(board.rows, run.id));
-      mount();
+      const open = body.querySelector('details')?.open ?? false;
+      body.replaceChildren(...boardBody(board.rows));
+      body.querySelector('details')?.toggleAttribute('open', open);
     } catch (error) {
       body.replaceChildren(h('p', { class: 'note' }, String((error as Error).message)));
     }
@@ -142,7 +142,7 @@ export function boardSection(document: PageDocument, entries: Entry[]): HTMLElem
     'budgets', 'Budget board',
     h('p', {}, 'What each client has spent, what is left, and for how many more rounds it lasts if each costs what its last one did.'),
     h('div', { class: 'controls' },
-      chooser('board-like', 'Cost of a further round taken from', [{ value: run.id, label: `this run (${run.config.method.name})` }, ...others.map((e) => ({ value: e.id, label: `${e.id} (${e.method})` }))],
+      chooser('board-like', 'A further round costs as much as in', [{ value: run.id, label: `this run (${run.config.method.name})` }, ...others.map((e) => ({ value: e.id, label: `${e.id} (${e.method})` }))],
         boardLike.get(run.id) ?? run.id, (v) => { boardLike.set(run.id, v); void show(); })),
     body,
   );
@@ -150,45 +150,24 @@ export function boardSection(document: PageDocument, entries: Entry[]): HTMLElem
   return part;
 }
 
-function boardBody(rows: BoardRow[], id: string): HTMLElement[] {
+const kBoardRows = 12;
+
+// Those with least left come first; of many clients, the others wait under a click.
+function boardBody(rows: BoardRow[]): HTMLElement[] {
   const why = [...new Set(rows.map((r) => r.why).filter((w): w is string => w !== null))];
-  const withBudget = rows.filter((r) => r.budget !== null && r.spent !== null);
-  const parts: HTMLElement[] = [];
-  if (why.length) parts.push(h('p', { class: 'verdict' }, why.join('; ')));
-  if (withBudget.length) {
-    parts.push(
-      chart(`${id}-board`, {
-        title: 'Spent and left',
-        describe: `${withBudget.filter((r) => r.rounds === 0).length} of ${withBudget.length} clients cannot afford another round.`,
-        height: 280,
-        option: (c) => ({
-          legend: {},
-          tooltip: {
-            trigger: 'axis', axisPointer: { type: 'shadow' },
-            formatter: (p: any) => {
-              const r = withBudget[p[0].dataIndex];
-              return `<div class="tip-head">${escaped(r.name)}</div>` + [['spent', epsilon(r.spent)], ['left', significant(r.left)], ['rounds left', roundsText(r)]]
-                .map(([k, v]) => `<div class="tip"><span>${k}</span><b>${escaped(v)}</b></div>`).join('');
-            },
-          },
-          xAxis: { type: 'category', name: 'client', nameLocation: 'middle', nameGap: 30, data: withBudget.map((r) => r.name.replace(/^client (\d+)$/, '$1')) },
-          yAxis: { type: 'value', name: 'ε' },
-          series: [
-            { name: 'spent', type: 'bar', stack: 'ε', barMaxWidth: 30, itemStyle: { color: c.palette[1] }, data: withBudget.map((r) => r.spent) },
-            { name: 'left', type: 'bar', stack: 'ε', barMaxWidth: 30, itemStyle: { color: c.palette[2] }, data: withBudget.map((r) => r.left) },
-          ],
-        }),
-        table: () => ({ head: ['client', 'spent ε', 'left ε'], words: 0, rows: withBudget.map((r) => [r.name, epsilon(r.spent), significant(r.left)]) }),
-      }),
-    );
-  }
-  parts.push(
-    table(
-      { head: ['client', 'budget ε', 'spent ε', 'left ε', 'rounds left'], words: 0, rows: rows.map((r) => [r.name, significant(r.budget), epsilon(r.spent), significant(r.left), roundsText(r)]) },
-      'Budgets',
-    ),
+  const share = (r: BoardRow) => (r.budget === null || r.spent === null ? 1 : r.spent / r.budget);
+  const sorted = rows.length > kBoardRows ? [...rows].sort((a, b) => share(b) - share(a)) : rows;
+  const board = (some: BoardRow[]) => table(
+    { head: ['client', 'spent of its budget ε', 'left ε', 'rounds left'], words: 2, rows: some.map((r) => [r.name, spentBar(r.spent, r.budget), significant(r.left), roundsText(r)]) },
+    'Budgets',
   );
-  return parts;
+  const stuck = rows.filter((r) => r.rounds === 0).length;
+  return [
+    ...why.map((w) => h('p', { class: 'verdict' }, w)),
+    h('p', { class: 'note' }, stuck === 0 ? 'All clients can afford another round.' : `${stuck} of ${rows.length} clients cannot afford another round.`),
+    board(sorted.slice(0, kBoardRows)),
+    ...(rows.length > kBoardRows ? [h('details', { class: 'as-table' }, h('summary', {}, `The other ${rows.length - kBoardRows} clients`), board(sorted.slice(kBoardRows)))] : []),
+  ];
 }
 
 const roundsText = (r: BoardRow) => (r.rounds === null ? '–' : r.more ? `${r.rounds} or more` : String(r.rounds));

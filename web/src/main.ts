@@ -5,7 +5,7 @@ import { PageDocument } from './document';
 import { chooser, h } from './dom';
 import { describeFederation, Federation, federationList, federationSections, isLive, openFederation, stateOf, titleOf } from './federation_view';
 import { askDocument, askFederation, askRuns, boardSection, Entry, listSection, openRuns } from './live_view';
-import { describeRun, runSections, tiles } from './run_view';
+import { describeRun, resumeNote, runSections, tiles } from './run_view';
 import { startTheme, themeButton } from './theme';
 
 const top_ = document.getElementById('top')!;
@@ -54,7 +54,7 @@ function showDocument(doc: PageDocument, extra: (doc: PageDocument) => HTMLEleme
   const several = doc.runs.length > 1;
   shownRun = Math.min(shownRun, doc.runs.length - 1);
   const run = doc.runs[shownRun];
-  const overview = h('section', { id: 'overview', 'aria-label': 'Overview' }, tiles(run));
+  const overview = h('section', { id: 'overview', 'aria-label': 'Overview' }, tiles(run), resumeNote(run));
   const picker = several
     ? h('div', { class: 'run-picker' },
         h('h2', { id: 'one-run-title' }, 'One run'),
@@ -71,8 +71,8 @@ function showDocument(doc: PageDocument, extra: (doc: PageDocument) => HTMLEleme
   show(several ? `Sotto: ${doc.runs.length} runs` : `Sotto: ${run.name}`, header, () => [
     ...compareSections(doc, again),
     overview,
-    ...runSections(run, `run-${shownRun}`, again),
     ...extra(doc),
+    ...runSections(run, `run-${shownRun}`, again),
   ]);
   end.replaceChildren(`Made by Sotto ${doc.version}. ε is rounded up; ∞ means that nothing can be proven.`);
 }

@@ -88,13 +88,13 @@ function budgetNames(budgets: number[]): string[] {
 }
 
 function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement[]): HTMLElement[] {
-  const seen = view.observers.join(', ');
+  const seen = view.observers.map((observer) => `the ${observer}`).join(', ');
   const basis = run.privacy.basis;
   const unproven = [...new Set((run.privacy.kinds ?? []).map((k) => k.why_unproven).filter((w): w is string => w !== null))];
   const anyProven = view.curves.some((curve) => finite(curve.proven));
   const anyClaimed = view.curves.some((curve) => finite(curve.claimed));
   const missing = view.curves.some((curve) => curve.proven.at(-1) === null);
-  const why = missing ? `No finite ε can be proven in the eyes of ${seen}${unproven.length ? `: ${unproven.join('; ')}` : ''}.` : '';
+  const why = missing ? `No finite ε can be proven against ${seen}${unproven.length ? `: ${unproven.join('; ')}` : ''}.` : '';
   if (!anyProven && !anyClaimed) return [h('div', { class: 'verdict' }, h('b', {}, 'ε = ∞. '), why), ...controls];
 
   const budgets = [...new Set(view.curves.map((curve) => curve.budget).filter((b): b is number => b !== null))].sort((a, b) => a - b);
@@ -112,7 +112,7 @@ function spendingCharts(run: Run, key: string, view: View, controls: HTMLElement
   });
   const over = chart(`${key}-spent`, {
     title: 'Privacy spent over rounds',
-    describe: `In the eyes of ${seen}. Largest ${basis} ε at the end: ${epsilon(missing ? null : Math.max(...view.curves.map((curve) => curve.proven.at(-1) ?? 0)))}. Budgets: ${budgets.map((b) => significant(b)).join(', ') || 'none'}.`,
+    describe: `Against ${seen}. Largest ${basis} ε at the end: ${epsilon(missing ? null : Math.max(...view.curves.map((curve) => curve.proven.at(-1) ?? 0)))}. Budgets: ${budgets.map((b) => significant(b)).join(', ') || 'none'}.`,
     note: [`Solid: ${basis}.${claims ? ' Dotted: claimed.' : ''}${budgets.length ? ' Dashed: budget, in the colour of its clients.' : ''}`, why].filter(Boolean).join(' '),
     height: 340,
     controls,

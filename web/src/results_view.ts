@@ -120,6 +120,8 @@ export function resultSection(run: Run, key: string, redoAll: () => void): HTMLE
   return section('results', 'Results', accuracy, trainingCharts(run, key));
 }
 
+const kMostBars = 60;
+
 function trainingCharts(run: Run, key: string): HTMLElement {
   const x = run.rounds.round as number[];
   const loss = chart(`${key}-loss`, {
@@ -135,7 +137,11 @@ function trainingCharts(run: Run, key: string): HTMLElement {
     }),
     table: () => ({ head: ['round', 'loss'], words: 0, rows: x.map((r, i) => [r, significant(run.rounds.train_loss[i])]) }),
   });
-  const stacked = (name: string, data: Maybe[], colour: string) => ({ name, type: 'bar', stack: 'all', barCategoryGap: '20%', itemStyle: { color: colour }, data });
+  // Bars of hundreds of rounds would be thinner than a pixel.
+  const shape = x.length > kMostBars
+    ? (colour: string) => ({ type: 'line', step: 'middle', symbol: 'none', lineStyle: { width: 0 }, areaStyle: { color: colour, opacity: 1 } })
+    : () => ({ type: 'bar', barCategoryGap: '20%' });
+  const stacked = (name: string, data: Maybe[], colour: string) => ({ name, stack: 'all', itemStyle: { color: colour }, data: data.map((v) => v ?? 0), ...shape(colour) });
   const part = chart(`${key}-part`, {
     title: 'Who took part',
     describe: `Clients per round that sent something, abstained because their budget is spent, or whose training diverged.`,

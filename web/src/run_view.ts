@@ -26,10 +26,26 @@ export function tiles(run: Run): HTMLElement {
     const mean = last?.mean[last.mean.length - 1];
     list.push(tile('Rounds', `${run.rounds_done} of ${run.config.rounds}`, '', 'value-rounds'));
     list.push(tile('Accuracy so far', `${percent(mean)} %`, run.evaluations.round.length ? `after round ${run.evaluations.round.at(-1)}` : ''));
+    if (run.state === 'running') {
+      const each = secondsPerRound(run);
+      list.push(tile('Time left', each === null ? '–' : `about ${seconds(Math.ceil(each * (run.config.rounds - run.rounds_done)))}`, each === null ? '' : `${seconds(each)} a round`, 'value-left'));
+    }
     const spent = largestProven(run);
     if (spent !== undefined) list.push(tile(`${capital(run.privacy.basis)} ε so far`, epsilon(spent), 'largest of any client'));
   }
   return h('dl', { class: 'tiles' }, ...list);
+}
+
+// As the last few took, evaluations included.
+function secondsPerRound(run: Run): number | null {
+  const took = run.rounds.seconds.map((s, i) => (s ?? 0) + (run.rounds.evaluation_seconds?.[i] ?? 0)).slice(-10);
+  return took.length ? took.reduce((a, b) => a + b, 0) / took.length : null;
+}
+
+// Only the live page knows where a run is.
+export function resumeNote(run: Run): HTMLElement | null {
+  if (!run.resume) return null;
+  return h('p', { id: 'resume' }, run.state === 'running' ? 'If it is stopped, it goes on with ' : 'It goes on with ', h('code', {}, run.resume));
 }
 
 export function describeRun(run: Run): string {
