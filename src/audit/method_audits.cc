@@ -110,7 +110,7 @@ class Rows {
 
   // A method that promises nothing, and has no [privacy].
   MethodAudit in_the_clear(const std::string& method) const {
-    return {.method = method, .variant = "sound", .flaw = "", .note = "in the clear", .make = [=] {
+    return {.method = method, .variant = "sound", .flaw = "", .note = "without noise", .make = [=] {
               return release_case(audit_federation(fmt::format("[method]\nname = \"{}\"\n", method)), {});
             }};
   }

@@ -16,7 +16,7 @@ namespace sotto::models {
 class FlatParameters {
  public:
   FlatParameters() = default;
-  // Re-seats the model's parameters. The model must outlive neither its values nor this object: tensors are shared.
+  // Re-seats the model's parameters. The values stay valid after the model is gone, because tensors are shared.
   explicit FlatParameters(Model& model);
 
   const at::Tensor& values() const { return values_; }      // [shared + personal]

@@ -359,7 +359,7 @@ void Ledger::refuse_unnamed(const Event& event) const {
   const auto& named = terms_->unproven;
   if (std::find(named.begin(), named.end(), event.what) != named.end()) return;
   throw BudgetSpent(
-      fmt::format("'{}' would be released in the clear, which privacy.unproven does not name", event.what));
+      fmt::format("'{}' would be released without noise, which privacy.unproven does not name", event.what));
 }
 
 void Ledger::note_spent(const Event& event) {
