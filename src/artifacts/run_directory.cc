@@ -91,6 +91,9 @@ RunReader::RunReader(fs::path folder) : folder_(std::move(folder)) {
 }
 
 config::RunSpec RunReader::spec() const {
+  if (trim(config_toml()).empty()) {  // which would mean defaults
+    fail_user("{} is empty: this is no run directory, or its settings are lost", (folder_ / kConfig).string());
+  }
   return config::load_run_spec(folder_ / kConfig, {});
 }
 

@@ -122,7 +122,9 @@ std::vector<RunRow> rows_of(const std::vector<std::string>& runs) {
     const artifacts::RunReader reader(run);
     rows.push_back({run, 0, reader.summary()});
     if (rows.back().summary && !has_its_config(reader, *rows.back().summary)) others.push_back(run);
-    if (!rows.back().summary) rows.back().rounds_done = reader.rounds().size();
+    if (rows.back().summary) continue;
+    reader.spec();  // a folder whose config cannot be read is no run that could be finished
+    rows.back().rounds_done = reader.rounds().size();
   }
   warn_of_other_configs(others);
   return rows;
@@ -216,12 +218,14 @@ Table clients_of(const std::vector<RunRow>& rows, const ReportOptions& options) 
   std::vector<std::string> headers = {"client"};
   std::vector<std::string> means = {"mean"}, worst = {"worst"};
   std::vector<int64_t> clients;
+  std::vector<std::map<int64_t, double>> accuracies;
   for (const RunRow& row : rows) {
     if (!row.summary) fail_user("{} is not finished, so its clients have no accuracy yet; resume it first", row.run);
     headers.push_back(fs::path(row.run).lexically_normal().string() + " %");
     means.push_back(percent(accuracy_of(*row.summary).mean));
     worst.push_back(percent(accuracy_of(*row.summary).worst));
-    for (const auto& [client, value] : client_accuracies(*row.summary)) clients.push_back(client);
+    accuracies.push_back(client_accuracies(*row.summary));
+    for (const auto& [client, value] : accuracies.back()) clients.push_back(client);
   }
   std::sort(clients.begin(), clients.end());
   clients.erase(std::unique(clients.begin(), clients.end()), clients.end());
@@ -231,9 +235,9 @@ Table clients_of(const std::vector<RunRow>& rows, const ReportOptions& options) 
   const size_t shown = all_shown ? clients.size() : kShownClients;
   for (const int64_t client : std::span(clients).first(shown)) {
     std::vector<std::string> cells = {client < names.data.clients ? names.client_name(client) : std::to_string(client)};
-    for (const RunRow& row : rows) {
-      const std::map<int64_t, double> all = client_accuracies(*row.summary);
-      cells.push_back(all.contains(client) ? percent(all.at(client)) : "–");
+    for (const std::map<int64_t, double>& own : accuracies) {
+      const auto found = own.find(client);
+      cells.push_back(found == own.end() ? "–" : percent(found->second));
     }
     table.add_row(std::move(cells));
   }
