@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace sotto::report {
 namespace {
 
@@ -88,6 +90,9 @@ TEST(Comparison, ALegendNamesAFewDifferences) {
   specs[1].data.clients = 3;
   const json value = compare({finished(0.5, nullptr), finished(0.6, nullptr)}, specs);
   EXPECT_EQ(value["groups"][0]["label"], "dp-fedavg, ε 4.0, clients 3, batch 7, local_epochs 9, … 2 more");
+  const auto all = value["groups"][0]["settings"].get<std::string>();
+  EXPECT_THAT(all, ::testing::StartsWith("dp-fedavg, ε 4.0, clients 3, batch 7, local_epochs 9, "));
+  EXPECT_EQ(std::count(all.begin(), all.end(), ','), 6) << "and the other two: " << all;
 }
 
 TEST(Comparison, NamesOnlyWhatDiffers) {
