@@ -14,6 +14,8 @@
 #include "io/safetensors.h"
 #include "methods/catalogue.h"
 #include "methods/prompts/prompt_file.h"
+#include "models/script/script_model.h"
+#include "models/weights/weight_store.h"
 #include "models/weights/weights.h"
 
 #include <nlohmann/json.hpp>
@@ -45,8 +47,11 @@ void export_model(const ExportOptions& options) {
     fail_user("--out {}: end the name in .pt (a PyTorch state dict) or .safetensors", options.out);
   }
   const artifacts::TrainedModel model = open_model(options.model);
-  const NamedTensors weights = model.weights();
   const config::RunSpec& spec = model.setup().spec();
+  NamedTensors weights = model.weights();
+  if (model.setup().method().uses_model && spec.model.name == "torchscript") {
+    weights = models::with_all_names(std::move(weights), models::find_weights(spec.model.weights));
+  }
   const data::Dataset& dataset = model.setup().dataset();
   if (methods::holds_prompt(spec, weights)) {
     if (format != ".safetensors") fail_user("--out {}: a prompt is kept as .safetensors", options.out);

@@ -18,13 +18,18 @@ inline at::Tensor drawn(at::IntArrayRef shape) {
   return at::randn(shape) * 0.3;
 }
 
-// A module of these parts and parameters, with this body of forward(self, x).
+// A module of these parts and parameters, with this body of forward(self, x). `tied` are other names of its first part's
+// weight.
 inline Module module_of(const std::string& name, const std::vector<std::pair<std::string, Module>>& parts,
-                        const std::vector<std::pair<std::string, at::Tensor>>& parameters, const std::string& body) {
+                        const std::vector<std::pair<std::string, at::Tensor>>& parameters, const std::string& body,
+                        const std::vector<std::string>& tied = {}) {
   Module module(name);
   for (const auto& [part, value] : parts) module.register_module(part, value);
   for (const auto& [parameter, value] : parameters) {
     module.register_parameter(parameter, value.clone().set_requires_grad(true), false);
+  }
+  for (const std::string& other : tied) {
+    module.register_parameter(other, parts.front().second.attr("weight").toTensor(), false);
   }
   std::string code = body;  // a part is called by its method here
   for (const auto& [part, value] : parts) {

@@ -80,17 +80,22 @@ bool only_raises(const Block* block) {
                      [](const Node* node) { return node->kind() == c10::prim::RaiseException; });
 }
 
-// aten::relu_ and the like; aten::__getitem__ is not.
-bool is_in_place(const Node* node) {
-  const std::string kind = node->kind().toQualString();
-  return kind.starts_with("aten::") && kind.ends_with("_") && !kind.ends_with("__");
+bool writes(const Node* node) {
+  const torch::jit::FunctionSchema* schema = node->maybeSchema();
+  return node->kind() == c10::prim::SetAttr || (schema != nullptr && schema->is_mutable());
+}
+
+// aten::relu_ and the like, and those that write to `out`. A list that forward makes itself may grow.
+bool changes_tensors(const Node* node) {
+  return writes(node) &&
+         !(node->kind() == c10::aten::append && node->input(0)->node()->kind() == c10::prim::ListConstruct);
 }
 
 // A loop over sizes whose result only a check wanted.
 bool is_idle(const Node* node) {
   return node->kind() == c10::prim::Loop && !node->hasUses() &&
          std::none_of(node->blocks()[0]->nodes().begin(), node->blocks()[0]->nodes().end(), [](const Node* inner) {
-           return inner->hasSideEffects() || !inner->blocks().empty() || is_in_place(inner);
+           return inner->hasSideEffects() || !inner->blocks().empty() || writes(inner);
          });
 }
 
@@ -117,14 +122,106 @@ bool drop_checks(Block* block) {
   return changed;
 }
 
-// Results that share memory with what they are made of.
-bool is_view(const Node* node) {
-  static const std::set<std::string> views = {"aten::view",       "aten::reshape",   "aten::flatten", "aten::transpose",
-                                              "aten::permute",    "aten::t",         "aten::select",  "aten::slice",
-                                              "aten::narrow",     "aten::unsqueeze", "aten::squeeze", "aten::expand",
-                                              "aten::chunk",      "aten::split",     "aten::unbind",  "aten::detach",
-                                              "aten::contiguous", "aten::expand_as", "aten::view_as"};
-  return views.contains(node->kind().toQualString());
+// Operators whose result is memory of its own, whatever they are given.
+bool is_fresh(const Node* node) {
+  static const std::set<std::string> fresh = {"aten::linear",
+                                              "aten::conv2d",
+                                              "aten::_convolution",
+                                              "aten::group_norm",
+                                              "aten::layer_norm",
+                                              "aten::batch_norm",
+                                              "aten::embedding",
+                                              "aten::matmul",
+                                              "aten::bmm",
+                                              "aten::baddbmm",
+                                              "aten::add",
+                                              "aten::sub",
+                                              "aten::rsub",
+                                              "aten::mul",
+                                              "aten::div",
+                                              "aten::relu",
+                                              "aten::relu6",
+                                              "aten::gelu",
+                                              "aten::silu",
+                                              "aten::sigmoid",
+                                              "aten::tanh",
+                                              "aten::elu",
+                                              "aten::selu",
+                                              "aten::celu",
+                                              "aten::leaky_relu",
+                                              "aten::hardtanh",
+                                              "aten::hardswish",
+                                              "aten::hardsigmoid",
+                                              "aten::mish",
+                                              "aten::softplus",
+                                              "aten::softmax",
+                                              "aten::log_softmax",
+                                              "aten::clamp",
+                                              "aten::clamp_min",
+                                              "aten::exp",
+                                              "aten::log",
+                                              "aten::sqrt",
+                                              "aten::rsqrt",
+                                              "aten::pow",
+                                              "aten::neg",
+                                              "aten::abs",
+                                              "aten::mean",
+                                              "aten::sum",
+                                              "aten::amax",
+                                              "aten::masked_fill",
+                                              "aten::max_pool2d",
+                                              "aten::avg_pool2d",
+                                              "aten::adaptive_avg_pool2d",
+                                              "aten::cat",
+                                              "aten::stack",
+                                              "aten::upsample_nearest2d",
+                                              "aten::upsample_bilinear2d",
+                                              "aten::zeros",
+                                              "aten::zeros_like",
+                                              "aten::ones_like"};
+  return fresh.contains(node->kind().toQualString());
+}
+
+// Operators whose result is the one tensor they are made of, or a part of it.
+bool is_part(const Node* node) {
+  static const std::set<std::string> parts = {"aten::view",    "aten::reshape",    "aten::flatten", "aten::transpose",
+                                              "aten::permute", "aten::t",          "aten::select",  "aten::slice",
+                                              "aten::narrow",  "aten::unsqueeze",  "aten::squeeze", "aten::detach",
+                                              "aten::alias",   "aten::contiguous", "aten::dropout"};
+  return parts.contains(node->kind().toQualString());
+}
+
+bool may_hold_tensors(const Value* value) {
+  switch (value->type()->kind()) {
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::NoneType:
+    case c10::TypeKind::StringType:
+    case c10::TypeKind::DeviceObjType:
+      return false;
+    case c10::TypeKind::ListType:
+      return value->type()->expectRef<c10::ListType>().getElementType()->kind() == c10::TypeKind::TensorType;
+    default:
+      return true;
+  }
+}
+
+// Whether this value is the only way to its memory.
+bool is_alone(const Value* value) {
+  const Node* maker = value->node();
+  if (is_fresh(maker)) return true;
+  return is_part(maker) && std::all_of(maker->inputs().begin(), maker->inputs().end(), [](const Value* input) {
+           return !may_hold_tensors(input) || (input->uses().size() == 1 && is_alone(input));
+         });
+}
+
+// Whether something made before `node` may still see the value's memory.
+bool is_seen(const Value* value, const Node* node) {
+  return std::any_of(value->uses().begin(), value->uses().end(), [&](const torch::jit::Use& use) {
+    return use.user != node && use.user->isBefore(node) && !is_fresh(use.user) &&
+           std::any_of(use.user->outputs().begin(), use.user->outputs().end(), may_hold_tensors);
+  });
 }
 
 // aten::relu_(x) becomes aten::relu(x), and whoever reads x afterwards reads that.
@@ -136,15 +233,12 @@ void replace_in_place(Block* block, const std::string& file) {
   for (auto it = block->nodes().begin(); it != block->nodes().end();) {
     Node* node = *it++;
     const std::string kind = node->kind().toQualString();
-    if (!is_in_place(node)) continue;
-    Value* changed = node->input(0);
-    const bool viewed = std::any_of(changed->uses().begin(), changed->uses().end(),
-                                    [&](const torch::jit::Use& use) { return is_view(use.user); });
-    if (!known.contains(kind) || is_view(changed->node()) || viewed || changed->node()->kind() == c10::prim::GetAttr ||
-        changed->node()->kind() == c10::prim::Param) {
+    if (!changes_tensors(node)) continue;
+    if (!known.contains(kind) || !is_alone(node->input(0)) || is_seen(node->input(0), node)) {
       fail_user("{}: {} changes a tensor in place with {}, where others may see it; write it without the underscore",
                 file, place_of(*node), kind);
     }
+    Value* changed = node->input(0);
     Node* pure =
         node->owningGraph()->create(c10::Symbol::fromQualString(kind.substr(0, kind.size() - 1)), node->inputs(), 1);
     pure->insertBefore(node);

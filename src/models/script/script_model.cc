@@ -17,6 +17,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <utility>
 
 namespace sotto::models {
@@ -39,13 +41,19 @@ struct Operator {
   std::vector<size_t> last_uses = {};  // values that nobody needs afterwards
 };
 
-// Attributes of the module, by their whole names.
+// The module's parameters, by their whole names. Of several names of one parameter the first counts.
 std::map<const at::TensorImpl*, std::string> names_of(const torch::jit::Module& module) {
   std::map<const at::TensorImpl*, std::string> names;
   for (const auto& parameter : module.named_parameters()) {
     names.emplace(parameter.value.unsafeGetTensorImpl(), parameter.name);
   }
   return names;
+}
+
+std::string text_of(const IValue& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
 }
 
 // Lists and tuples are made by the interpreter itself; everything else is an operator of libtorch. Nothing if it is not.
@@ -79,9 +87,15 @@ class ScriptModel : public Model {
     register_buffers();
     slots_of_ = {{archive_.graph->inputs()[1], 0}};
     values_.resize(1);
-    for (Node* node : archive_.graph->nodes()) take(*node);
+    try {
+      for (Node* node : archive_.graph->nodes()) take(*node);
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      refuse(fmt::format("it cannot be rebuilt ({})", text.substr(0, text.find('\n'))));
+    }
     find_head();
-    forget_unused();
+    keep_unused_parameters();
+    forget_what_only_building_needs();
   }
 
   at::Tensor features(const at::Tensor& x) override {
@@ -101,6 +115,8 @@ class ScriptModel : public Model {
   int64_t feature_width() const override { return head_->weight.size(1); }
   std::string head_name() const override { return head_name_; }
   int64_t classes() const { return head_->weight.size(0); }
+  // What the archive itself says of them.
+  at::Tensor original(const at::Tensor& x) { return archive_.module.forward({x.clone()}).toTensor(); }
 
   // For people.
   std::string name_of(const Layer& layer) const {
@@ -208,19 +224,47 @@ class ScriptModel : public Model {
     parameters_.emplace(node.output(), tensor);
   }
 
-  // The layer of this parameter, made on its first use.
+  // A use of a layer but for what it is used on: its other parameters and its settings.
+  std::string form_of(const Node& node, const Value* data) const {
+    std::string form = node.kind().toQualString();
+    for (const Value* input : node.inputs()) {
+      if (input == data) continue;
+      const auto constant = torch::jit::toIValue(input);
+      form += '|';
+      if (is_parameter(input)) {
+        form += name_of(input);
+      } else if (constant) {
+        form += text_of(*constant);
+      } else if (input->node()->kind() == c10::prim::ListConstruct) {
+        for (const Value* element : input->node()->inputs()) {
+          const auto number = torch::jit::toIValue(element);
+          form += number ? text_of(*number) + ' ' : element->debugName();
+        }
+      } else {
+        form += input->debugName();
+      }
+    }
+    return form;
+  }
+
+  // The layer of this parameter, made on its first use. Its other uses must be of the same form.
   template <typename L, typename Make>
-  std::shared_ptr<L> layer(const Node& node, const std::string& name, const char* kind, const Make& make) {
+  std::shared_ptr<L> layer(const Node& node, const std::string& name, const char* kind, const std::string& form,
+                           const Make& make) {
     const auto place = layers_.find(name);
     if (place != layers_.end()) {
       auto same = std::dynamic_pointer_cast<L>(place->second);
       if (!same) refuse(fmt::format("{} shares the parameter '{}' with a layer of another kind", place_of(node), name));
+      if (forms_.at(name) != form) {
+        refuse(fmt::format("{} uses '{}' a second time, with another bias or other settings", place_of(node), name));
+      }
       ++infos_.at(name).uses;
       return same;
     }
-    ScriptLayer info{.name = name, .kind = kind};
+    ScriptLayer info{.name = name, .kind = kind, .trained = false};
     std::shared_ptr<L> made = make(info);
     layers_.emplace(name, made);
+    forms_.emplace(name, form);
     order_.push_back(name);
     infos_.emplace(name, info);
     return made;
@@ -232,11 +276,17 @@ class ScriptModel : public Model {
     if (!is_parameter(value)) refuse(fmt::format("a layer beside '{}' has a tensor that is no parameter", info.name));
     const std::string name = name_of(value);
     const at::Tensor& given = tensor_of(value);
+    claim(name);
     auto [owner, own_name] = owner_of(name);
     at::Tensor registered = owner->register_parameter(own_name, given.detach().clone(), given.requires_grad());
     info.parameters += registered.numel();
-    info.trained = given.requires_grad();
+    info.trained |= given.requires_grad();
     return registered;
+  }
+
+  // A parameter belongs to one layer.
+  void claim(const std::string& name) {
+    if (!registered_.insert(name).second) refuse(fmt::format("two layers share the parameter '{}'", name));
   }
 
   // Gives a layer of the usual names the archive's values.
@@ -251,10 +301,11 @@ class ScriptModel : public Model {
         refuse(fmt::format("'{}.{}' is [{}], which the layer cannot be", info.name, name,
                            fmt::join(tensor_of(from).sizes(), ", ")));
       }
+      claim(name_of(from));
       to.copy_(tensor_of(from));
       to.set_requires_grad(tensor_of(from).requires_grad());
       info.parameters += to.numel();
-      info.trained = tensor_of(from).requires_grad();
+      info.trained |= tensor_of(from).requires_grad();
     };
     copy(layer.weight, weight, "weight");
     if constexpr (requires { layer.bias; }) {
@@ -280,7 +331,7 @@ class ScriptModel : public Model {
 
   void take_linear(const Node& node) {
     const std::string name = without(name_of(node.input(1)), ".weight");
-    const auto made = layer<FreeLinear>(node, name, "linear", [&](ScriptLayer& info) {
+    const auto made = layer<FreeLinear>(node, name, "linear", form_of(node, node.input(0)), [&](ScriptLayer& info) {
       const at::Tensor weight = own(node.input(1), info);
       const at::Tensor bias = own(node.input(2), info);
       return free_layer<FreeLinear>(weight, bias);
@@ -293,7 +344,7 @@ class ScriptModel : public Model {
     const std::string name = without(name_of(node.input(1)), ".weight");
     const bool general = node.kind() == c10::Symbol::fromQualString("aten::_convolution");
     const at::Tensor& weight = tensor_of(node.input(1));
-    const auto made = layer<Conv2d>(node, name, "Conv2d", [&](ScriptLayer& info) {
+    const auto made = layer<Conv2d>(node, name, "Conv2d", form_of(node, node.input(0)), [&](ScriptLayer& info) {
       const auto stride = constant<std::vector<int64_t>>(node, 3), padding = constant<std::vector<int64_t>>(node, 4),
                  dilation = constant<std::vector<int64_t>>(node, 5);
       const auto groups = constant<int64_t>(node, general ? 8 : 6);
@@ -323,7 +374,7 @@ class ScriptModel : public Model {
 
   void take_group_norm(const Node& node) {
     const std::string name = without(name_of(node.input(2)), ".weight");
-    const auto made = layer<GroupNorm>(node, name, "GroupNorm", [&](ScriptLayer& info) {
+    const auto made = layer<GroupNorm>(node, name, "GroupNorm", form_of(node, node.input(0)), [&](ScriptLayer& info) {
       if (constant<double>(node, 4) != GroupNorm::kEps) {
         refuse(fmt::format("the GroupNorm '{}' has eps {}, and {} is what there is", name, constant<double>(node, 4),
                            GroupNorm::kEps));
@@ -337,7 +388,7 @@ class ScriptModel : public Model {
 
   void take_layer_norm(const Node& node) {
     const std::string name = without(name_of(node.input(2)), ".weight");
-    const auto made = layer<LayerNorm>(node, name, "LayerNorm", [&](ScriptLayer& info) {
+    const auto made = layer<LayerNorm>(node, name, "LayerNorm", form_of(node, node.input(0)), [&](ScriptLayer& info) {
       if (tensor_of(node.input(2)).dim() != 1)
         refuse(fmt::format("the LayerNorm '{}' is over several dimensions", name));
       auto norm = add<LayerNorm>(*this, name, tensor_of(node.input(2)).size(0), constant<double>(node, 4));
@@ -357,7 +408,7 @@ class ScriptModel : public Model {
 
   void take_embedding(const Node& node) {
     const std::string name = without(name_of(node.input(0)), ".weight");
-    const auto made = layer<Embedding>(node, name, "Embedding", [&](ScriptLayer& info) {
+    const auto made = layer<Embedding>(node, name, "Embedding", form_of(node, node.input(1)), [&](ScriptLayer& info) {
       if (constant<int64_t>(node, 2) >= 0) {
         refuse(fmt::format("the Embedding '{}' has a padding_idx, whose row is never trained", name));
       }
@@ -376,7 +427,7 @@ class ScriptModel : public Model {
       refuse(fmt::format("the parameter '{}' [{}] is added outside of a layer, which is known for shapes [1, n, width]",
                          name, fmt::join(weight.sizes(), ", ")));
     }
-    auto made = layer<FreePositions>(node, name, "positions", [&](ScriptLayer& info) {
+    auto made = layer<FreePositions>(node, name, "positions", "", [&](ScriptLayer& info) {
       const at::Tensor registered = own(parameter, info);
       return free_layer<FreePositions>(registered);
     });
@@ -456,7 +507,24 @@ class ScriptModel : public Model {
     operators_.pop_back();
   }
 
-  void forget_unused() {
+  // Frozen: nothing that forward does depends on them, and whoever loads an export expects them.
+  void keep_unused_parameters() {
+    for (const auto& parameter : archive_.module.named_parameters()) {
+      if (names_.at(parameter.value.unsafeGetTensorImpl()) != parameter.name || registered_.contains(parameter.name)) {
+        continue;
+      }
+      const auto [owner, name] = owner_of(parameter.name);
+      owner->register_parameter(name, parameter.value.detach().clone(), false);
+      order_.push_back(parameter.name);
+      infos_.emplace(parameter.name, ScriptLayer{.name = parameter.name,
+                                                 .kind = "not used",
+                                                 .parameters = parameter.value.numel(),
+                                                 .uses = 0,
+                                                 .trained = false});
+    }
+  }
+
+  void forget_what_only_building_needs() {
     std::map<size_t, size_t> last;  // value → operator
     for (size_t i = 0; i < operators_.size(); ++i) {
       for (const size_t input : operators_[i].inputs) last[input] = i;
@@ -484,7 +552,9 @@ class ScriptModel : public Model {
   std::vector<IValue> values_;  // constants, and room for what is computed
   std::vector<Operator> operators_;
   std::map<std::string, std::shared_ptr<Layer>> layers_;
+  std::map<std::string, std::string> forms_;
   std::map<std::string, ScriptLayer> infos_;
+  std::set<std::string> registered_;  // parameters that are a layer's
   std::vector<std::string> order_;
   std::map<const Value*, LinearUse> linear_uses_;
   int64_t without_parameters_ = 0;
@@ -544,6 +614,20 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
                 fmt::join(task.record_shape, ", "), text.substr(0, text.find('\n')));
     }
   };
+  // A log-softmax behind the classifier is left out here.
+  const auto as_the_archive = [&](const at::Tensor& x, const at::Tensor& rebuilt) {
+    at::Tensor given;
+    try {
+      given = model.original(x);
+    } catch (const std::exception& error) {
+      const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+      const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+      fail_user("{}: the archive itself fails on {} records of the shape [{}]: {}", file, x.size(0),
+                fmt::join(task.record_shape, ", "), text.substr(0, text.find('\n')));
+    }
+    return given.sizes() == rebuilt.sizes() &&
+           at::allclose(at::log_softmax(given.to(at::kFloat), -1), at::log_softmax(rebuilt, -1), 1e-3, 1e-4, true);
+  };
   const at::Tensor all = logits(records);
   if (all.dim() != 2 || all.size(0) != records.size(0)) {
     fail_user("{}: for 5 records it gives [{}], and must give logits [5, classes]: the first dimension is the records",
@@ -556,6 +640,9 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
                 file);
     }
   }
+  if (!as_the_archive(records, all)) {
+    fail_user("{}: rebuilt layer by layer it says something else than the archive itself; {}", file, kInStead);
+  }
 }
 
 }  // namespace
@@ -563,6 +650,16 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
 ScriptLayers inspect_script(const std::filesystem::path& file) {
   RandomStream init(1, "script-init");
   return std::make_shared<ScriptModel>(file, init.torch_generator())->found();
+}
+
+NamedTensors with_all_names(NamedTensors weights, const std::filesystem::path& file) {
+  const torch::jit::Module module = read_script(file).module;
+  const auto names = names_of(module);
+  for (const auto& parameter : module.named_parameters()) {
+    const at::Tensor value = find_tensor(weights, names.at(parameter.value.unsafeGetTensorImpl()));
+    if (value.defined() && !find_tensor(weights, parameter.name).defined()) weights.push_back({parameter.name, value});
+  }
+  return weights;
 }
 
 std::shared_ptr<Model> make_script_model(const Blueprint& blueprint) {

@@ -1,8 +1,8 @@
 // A module of somebody else's, rebuilt from its TorchScript archive layer by layer.
 //
-// Every parameter of the archive goes into a models::Layer, under the name it has there, so that per-example clipping is as
-// exact and fast as for a model of the catalogue. Operators without parameters run as libtorch has them. The last layer
-// must be linear: it is the classifier.
+// Every parameter that forward uses goes into a models::Layer, under the name it has there, so that per-example clipping is
+// as exact and fast as for a model of the catalogue; the others are kept as they are. Operators without parameters run as
+// libtorch has them. The last layer must be linear: it is the classifier.
 #pragma once
 
 #include "models/catalogue.h"
@@ -35,7 +35,11 @@ struct ScriptLayers {
 ScriptLayers inspect_script(const std::filesystem::path& file);
 
 // options.weights is the archive. Tried out with made-up records: one that cannot read them, gives another number of
-// classes, or lets one record change what is said of another, is a UserError.
+// classes, lets one record change what is said of another, or says something else than the archive does, is a UserError.
 std::shared_ptr<Model> make_script_model(const Blueprint& blueprint);
+
+// A rebuilt model knows each parameter by one name. These are the same tensors under their other names too, as the
+// archive's own class expects them.
+NamedTensors with_all_names(NamedTensors weights, const std::filesystem::path& file);
 
 }  // namespace sotto::models

@@ -150,6 +150,114 @@ TEST_F(Script, NamesWhatItCannotTake) {
   EXPECT_USER_ERROR(inspected(half), "holds Half numbers; call model.float()");
 }
 
+TEST_F(Script, UsesOfOneWeightMustBeAlike) {
+  const auto inner = [](const std::string& body) {
+    return module_of("Net", {{"head", linear(8, 3)}},
+                     {{"w", drawn({8, 8})}, {"b", drawn({8})}, {"c", drawn({8})}, {"norm", 1 + drawn({8})}},
+                     body + "  return self.head(y)\n");
+  };
+  EXPECT_USER_ERROR(inspected(inner("  y = torch.linear(torch.linear(x, self.w, self.b), self.w, self.c)\n")),
+                    "uses 'w' a second time, with another bias or other settings");
+  EXPECT_USER_ERROR(inspected(inner("  y = torch.linear(torch.linear(x, self.w, self.b), self.w, None)\n")),
+                    "uses 'w' a second time");
+  const Module twice = module_of("Twice", {}, {{"weight", drawn({3, 3, 3, 3})}},
+                                 "  y = torch.conv2d(x, self.weight, None, [1, 1], [1, 1], [1, 1], 1)\n"
+                                 "  return torch.conv2d(y, self.weight, None, [2, 2], [1, 1], [1, 1], 1)\n");
+  EXPECT_USER_ERROR(inspected(module_of("Net", {{"conv", twice}, {"head", linear(3, 3)}}, {},
+                                        "  return self.head(self.conv(x).mean([2, 3]))\n")),
+                    "uses 'conv' a second time");
+  const Module norms = module_of("Norms", {}, {{"weight", 1 + drawn({8})}, {"bias", drawn({8})}},
+                                 "  y = torch.group_norm(x, 2, self.weight, self.bias, 1e-05, True)\n"
+                                 "  return torch.group_norm(y, 4, self.weight, self.bias, 1e-05, True)\n");
+  EXPECT_USER_ERROR(
+      inspected(module_of("Net", {{"norm", norms}, {"head", linear(8, 3)}}, {}, "  return self.head(self.norm(x))\n")),
+      "uses 'norm' a second time");
+  EXPECT_USER_ERROR(
+      inspected(module_of("Net", {{"head", linear(8, 3)}},
+                          {{"w", drawn({8, 8})}, {"v", drawn({8, 8})}, {"b", drawn({8})}},
+                          "  return self.head(torch.linear(torch.linear(x, self.w, self.b), self.v, self.b))\n")),
+      "two layers share the parameter 'b'");
+}
+
+// Whoever else can see the memory would see the change.
+TEST_F(Script, ChangesInPlaceMustBeUnseen) {
+  const auto net = [](const std::string& body) {
+    return module_of("Net", {{"first", linear(8, 8)}, {"head", linear(8, 3)}}, {}, "  y = self.first(x)\n" + body);
+  };
+  for (const char* seen :
+       {"  a, b = torch.chunk(y, 2, 1)\n  a.mul_(0)\n  return self.head(y)\n",
+        "  a, b = torch.split(y, [4, 4], 1)\n  a.mul_(0)\n  return self.head(y)\n",
+        "  a = torch.chunk(y, 2, 1)[0]\n  a.mul_(0)\n  return self.head(y)\n",
+        "  a = y.to(6)\n  a.mul_(0)\n  return self.head(y)\n", "  a = y.float()\n  a.mul_(0)\n  return self.head(y)\n",
+        "  a = torch.alias(y)\n  a.mul_(0)\n  return self.head(y)\n",
+        "  a = torch.alias(y)\n  y.mul_(0)\n  return self.head(a)\n",
+        "  a = y.view([-1, 8])\n  y.mul_(0)\n  return self.head(a)\n",
+        "  a = [y]\n  y.mul_(0)\n  return self.head(a[0])\n",
+        "  a = y.unsqueeze(1).expand([-1, 2, -1])\n  b, c = a.unbind(1)\n  b.mul_(0)\n  return self.head(c)\n",
+        "  x.mul_(0)\n  return self.head(y + x)\n", "  a = torch.mul(x, 2, out=y)\n  return self.head(y)\n"}) {
+    SCOPED_TRACE(seen);
+    EXPECT_USER_ERROR(inspected(net(seen)), "changes a tensor in place with");
+  }
+  for (const char* unseen : {"  z = torch.relu(y)\n  y.mul_(2)\n  return self.head(y + z)\n",
+                             "  z = y.view([-1, 2, 4])\n  z.relu_()\n  return self.head(z.flatten(1))\n",
+                             "  y.relu_()\n  return self.head(y.view([-1, 8]))\n"}) {
+    SCOPED_TRACE(unseen);
+    expect_exact(net(unseen), {{8}, 3}, 6);
+  }
+}
+
+// A log-softmax over records is not the one that may be left out.
+TEST_F(Script, IsComparedWithTheArchive) {
+  EXPECT_USER_ERROR(rebuilt(module_of("Net", {{"first", linear(8, 8)}, {"head", linear(8, 3)}}, {},
+                                      "  return torch.log_softmax(self.head(self.first(x)), 0)\n"),
+                            {{8}, 3}, 4),
+                    "says something else than the archive");
+}
+
+TEST_F(Script, LoopsAreNotForgotten) {
+  EXPECT_USER_ERROR(inspected(module_of("Net", {{"head", linear(8, 3)}}, {},
+                                        "  ys = [x]\n  for i in range(x.size(0)):\n    ys.append(x)\n"
+                                        "  return self.head(torch.cat(ys, 0).mean([0], True) + x)\n")),
+                    "control flow");
+}
+
+TEST_F(Script, ParametersThatForwardDoesNotUseStay) {
+  Module module = module_of("Net", {{"first", linear(7, 9)}, {"spare", linear(4, 4)}, {"head", linear(9, 3)}},
+                            {{"scale", drawn({2})}}, "  return self.head(torch.relu(self.first(x)))\n");
+  Case c = rebuilt(module, {{7}, 3}, 4);
+  NamedTensors state = c.model->state();
+  for (const auto& parameter : module.named_parameters()) {
+    ASSERT_TRUE(find_tensor(state, parameter.name).defined()) << parameter.name;
+    EXPECT_TRUE(at::equal(find_tensor(state, parameter.name), parameter.value)) << parameter.name;
+  }
+  for (const auto& [name, value] : c.model->shared_parameters()) EXPECT_FALSE(name.starts_with("spare")) << name;
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1, .usual_batch = 4});
+  EXPECT_GT(clipper.sum(c.x, c.y).norms.min().item<double>(), 0);
+  const models::ScriptLayers found = inspected(module);
+  ASSERT_EQ(found.layers.size(), 5u);
+  EXPECT_EQ(found.layers.back().kind, "not used");
+  EXPECT_FALSE(found.layers.back().trained);
+}
+
+TEST_F(Script, OneParameterMayHaveTwoNames) {
+  Module module =
+      module_of("Net", {{"first", linear(7, 7)}, {"head", linear(7, 3)}}, {{"b", drawn({7})}},
+                "  y = torch.linear(torch.relu(self.first(x)), self.tied, self.b)\n  return self.head(y)\n", {"tied"});
+  const auto names = [](const NamedTensors& tensors) {
+    std::set<std::string> found;
+    for (const auto& [name, value] : tensors) found.insert(name);
+    return found;
+  };
+  EXPECT_USER_ERROR(inspected(module), "uses 'first' a second time");
+  module = module_of("Net", {{"first", linear(7, 7, false)}, {"head", linear(7, 3)}}, {},
+                     "  return self.head(torch.linear(torch.relu(self.first(x)), self.tied, None))\n", {"tied"});
+  Case c = rebuilt(module, {{7}, 3}, 4);
+  EXPECT_EQ(names(c.model->state()), (std::set<std::string>{"first.weight", "head.weight", "head.bias"}));
+  const NamedTensors all = models::with_all_names(c.model->state(), file_);
+  EXPECT_EQ(names(all), (std::set<std::string>{"first.weight", "tied", "head.weight", "head.bias"}));
+  EXPECT_TRUE(find_tensor(all, "tied").is_same(find_tensor(all, "first.weight")));
+}
+
 TEST_F(Script, RefusesWhatDoesNotSuitTheRecords) {
   EXPECT_USER_ERROR(rebuilt(shared_mlp(), {{8}, 3}, 4), "it cannot read 5 records of the shape [8]");
   EXPECT_USER_ERROR(rebuilt(module_of("Net", {{"inner", linear(7, 7)}, {"head", linear(7, 3)}}, {},
