@@ -31,7 +31,7 @@ json layers_json(const models::ScriptLayers& found) {
                       {"uses", layer.uses},
                       {"trained", layer.trained}});
   }
-  return {{"layers", layers}, {"operators", found.operators}, {"classes", found.classes}};
+  return {{"layers", layers}, {"operators", found.operators}, {"dropouts", found.dropouts}, {"classes", found.classes}};
 }
 
 std::string describe(const models::ScriptLayers& found) {
@@ -42,10 +42,15 @@ std::string describe(const models::ScriptLayers& found) {
     table.add_row({layer.name, layer.kind, std::to_string(layer.parameters), std::to_string(layer.uses),
                    layer.trained ? "" : "frozen"});
   }
+  const std::string dropout =
+      found.dropouts == 0
+          ? ""
+          : fmt::format("its {} dropout layer{} off; model.dropout = P turns dropout on, without privacy for records\n",
+                        found.dropouts, found.dropouts == 1 ? " is" : "s are");
   return fmt::format(
       "{}{} layers with {} parameters, {} operators without; {} classes\nper-example clipping is exact for all of it: "
-      "use it with model.name = \"torchscript\" and model.weights = FILE\n",
-      table.to_string(), found.layers.size(), parameters, found.operators, found.classes);
+      "use it with model.name = \"torchscript\" and model.weights = FILE\n{}",
+      table.to_string(), found.layers.size(), parameters, found.operators, found.classes, dropout);
 }
 
 void run_check(const CheckOptions& options) {
@@ -62,7 +67,7 @@ void add_model(Command& program) {
   command.require_subcommand();
   Command check = command.subcommand("check", "What Sotto makes of a TorchScript archive, or why it cannot take it");
   check.option("FILE", options->file, "The archive: torch.jit.script(model).save(FILE), or torch.jit.trace").required();
-  add_output_options(check, options->output, "Print {layers, operators, classes} on standard output");
+  add_output_options(check, options->output, "Print {layers, operators, dropouts, classes} on standard output");
   add_example(check, "sotto model check net.pt");
   check.callback([options] { run_check(*options); });
 }

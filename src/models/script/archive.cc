@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/lower_graph.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <fmt/format.h>
@@ -71,6 +72,23 @@ void fix_attributes(const torch::jit::Module& module, Block* block) {
     const torch::jit::WithInsertPoint before(node);
     if (const auto constant = torch::jit::tryInsertConstant(*node->owningGraph(), value)) {
       node->output()->replaceAllUsesWith(*constant);
+    }
+  }
+}
+
+// Takes out all dropout, or what is off in every mode: the rest is for whoever trains.
+void drop_dropout(Block* block, bool all) {
+  static const std::set<std::string> kinds = {
+      "aten::dropout",         "aten::dropout_",         "aten::alpha_dropout",         "aten::alpha_dropout_",
+      "aten::feature_dropout", "aten::feature_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"};
+  for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+    Node* node = *it++;
+    for (Block* inner : node->blocks()) drop_dropout(inner, all);
+    if (!kinds.contains(node->kind().toQualString())) continue;
+    const auto probability = torch::jit::toIValue(node->input(1)), on = torch::jit::toIValue(node->input(2));
+    if (all || (on && !on->toBool()) || (probability && probability->toDouble() == 0)) {
+      node->output()->replaceAllUsesWith(node->input(0));
+      node->destroy();
     }
   }
 }
@@ -295,6 +313,9 @@ ScriptArchive read_script(const std::filesystem::path& file) {
   if (!forward) fail_user("{}: its module has no forward", file.string());
   std::shared_ptr<Graph> graph = forward->graph()->copy();
   torch::jit::Inline(*graph);
+  drop_dropout(graph->block(), false);
+  std::shared_ptr<Graph> original = graph->copy();
+  drop_dropout(original->block(), true);
   fix_attributes(module, graph->block());
   do {
     torch::jit::ConstantPropagation(graph);
@@ -303,7 +324,14 @@ ScriptArchive read_script(const std::filesystem::path& file) {
   require_form(*graph, file.string());
   replace_in_place(graph->block(), file.string());
   torch::jit::EliminateDeadCode(graph);
-  return {std::move(module), std::move(graph)};
+  return {std::move(module), std::move(graph), std::move(original)};
+}
+
+at::Tensor evaluate(const ScriptArchive& archive, const at::Tensor& x) {
+  torch::jit::GraphExecutor executor(archive.original, "forward");
+  torch::jit::Stack stack = {archive.module._ivalue(), x};
+  executor.run(stack);
+  return stack.at(0).toTensor();
 }
 
 }  // namespace sotto::models

@@ -81,7 +81,8 @@ std::function<void(Stack&)> operation_of(const Node& node) {
 
 class ScriptModel : public Model {
  public:
-  ScriptModel(const std::filesystem::path& file, at::Generator init) : file_(file.string()), init_(std::move(init)) {
+  ScriptModel(const std::filesystem::path& file, double dropout, at::Generator init)
+      : file_(file.string()), dropout_(dropout), init_(std::move(init)) {
     archive_ = read_script(file);
     names_ = names_of(archive_.module);
     register_buffers();
@@ -116,7 +117,7 @@ class ScriptModel : public Model {
   std::string head_name() const override { return head_name_; }
   int64_t classes() const { return head_->weight.size(0); }
   // What the archive itself says of them.
-  at::Tensor original(const at::Tensor& x) { return archive_.module.forward({x.clone()}).toTensor(); }
+  at::Tensor original(const at::Tensor& x) { return evaluate(archive_, x.clone()); }
 
   // For people.
   std::string name_of(const Layer& layer) const {
@@ -127,7 +128,7 @@ class ScriptModel : public Model {
   }
 
   ScriptLayers found() const {
-    ScriptLayers found{.layers = {}, .operators = without_parameters_, .classes = classes()};
+    ScriptLayers found{.layers = {}, .operators = without_parameters_, .dropouts = dropouts_, .classes = classes()};
     for (const std::string& name : order_) found.layers.push_back(infos_.at(name));
     return found;
   }
@@ -205,7 +206,7 @@ class ScriptModel : public Model {
       return take_positions(node);
     }
     if (kind == "aten::expand" && is_parameter(node.input(0))) return take_expanded(node);
-    if (kind == "aten::dropout" || kind == "aten::feature_dropout") return take_dropout(node);
+    if (kind.starts_with("aten::") && kind.ends_with("dropout")) return take_dropout(node);
     take_operator(node, kind);
   }
 
@@ -458,15 +459,22 @@ class ScriptModel : public Model {
          }});
   }
 
+  // model.dropout says how much, as for any other model.
   void take_dropout(const Node& node) {
-    const auto probability = constant<double>(node, 1);
-    if (node.kind() != c10::Symbol::fromQualString("aten::dropout")) {
-      refuse(fmt::format("{} drops whole channels", place_of(node)));
+    ++dropouts_;
+    const size_t input = slot_of(node.input(0)), output = slot_of(node.output());
+    if (dropout_ == 0) {
+      operators_.push_back({.inputs = {input}, .outputs = {output}, .run = [](Stack&) {}});
+      return;
     }
-    const auto made = add<Dropout>(*this, fmt::format("script.dropout{}", operators_.size()), probability, generator_);
-    operators_.push_back({.inputs = {slot_of(node.input(0))},
-                          .outputs = {slot_of(node.output())},
-                          .run = [made](Stack& stack) { stack.front() = made->forward(stack.front().toTensor()); }});
+    if (node.kind() != c10::Symbol::fromQualString("aten::dropout")) {
+      fail_user("{}: {} drops whole channels or shifts what it keeps, which is not known here; set model.dropout = 0",
+                file_, place_of(node));
+    }
+    const auto made = add<Dropout>(*this, fmt::format("script.dropout{}", dropouts_), dropout_, generator_);
+    operators_.push_back({.inputs = {input}, .outputs = {output}, .run = [made](Stack& stack) {
+                            stack.front() = made->forward(stack.front().toTensor());
+                          }});
   }
 
   void take_operator(Node& node, const std::string& kind) {
@@ -544,6 +552,7 @@ class ScriptModel : public Model {
   };
 
   std::string file_;
+  double dropout_;
   at::Generator init_;
   ScriptArchive archive_;
   std::map<const at::TensorImpl*, std::string> names_;  // of the archive's parameters
@@ -558,6 +567,7 @@ class ScriptModel : public Model {
   std::vector<std::string> order_;
   std::map<const Value*, LinearUse> linear_uses_;
   int64_t without_parameters_ = 0;
+  int64_t dropouts_ = 0;
   std::string head_name_;
   std::shared_ptr<FreeLinear> head_;
   size_t head_input_ = 0;
@@ -649,7 +659,7 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
 
 ScriptLayers inspect_script(const std::filesystem::path& file) {
   RandomStream init(1, "script-init");
-  return std::make_shared<ScriptModel>(file, init.torch_generator())->found();
+  return std::make_shared<ScriptModel>(file, 0.0, init.torch_generator())->found();
 }
 
 NamedTensors with_all_names(NamedTensors weights, const std::filesystem::path& file) {
@@ -667,7 +677,7 @@ std::shared_ptr<Model> make_script_model(const Blueprint& blueprint) {
     fail_user("model 'torchscript' is what an archive says: set model.weights to the file");
   }
   const std::filesystem::path file = find_weights(blueprint.options.weights);
-  auto model = std::make_shared<ScriptModel>(file, blueprint.init);
+  auto model = std::make_shared<ScriptModel>(file, blueprint.options.dropout, blueprint.init);
   if (model->classes() != blueprint.task.classes) {
     fail_user("{}: it tells {} classes apart, and the records have {}; give its last layer as many outputs",
               file.string(), model->classes(), blueprint.task.classes);

@@ -28,13 +28,14 @@ struct ScriptLayer {
 struct ScriptLayers {
   std::vector<ScriptLayer> layers;
   int64_t operators = 0;  // without parameters
+  int64_t dropouts = 0;   // off, unless model.dropout says how much
   int64_t classes = 0;
 };
 
 // Of an archive that can be rebuilt; otherwise a UserError that names the layer and says what can be done.
 ScriptLayers inspect_script(const std::filesystem::path& file);
 
-// options.weights is the archive. Tried out with made-up records: one that cannot read them, gives another number of
+// options.weights is the archive; options.dropout is the probability of all of its dropout layers. Tried out with made-up records: one that cannot read them, gives another number of
 // classes, lets one record change what is said of another, or says something else than the archive does, is a UserError.
 std::shared_ptr<Model> make_script_model(const Blueprint& blueprint);
 

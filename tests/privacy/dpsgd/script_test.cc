@@ -221,6 +221,42 @@ TEST_F(Script, LoopsAreNotForgotten) {
                     "control flow");
 }
 
+// The archive's own probabilities do not count.
+TEST_F(Script, DropoutIsWhatTheModelsOptionSays) {
+  const auto net = [](const std::string& drop) {
+    Module module("Net");
+    module.register_attribute("training", c10::BoolType::get(), true);
+    module.register_module("first", linear(7, 64));
+    module.register_module("head", linear(64, 3));
+    module.define("def forward(self, x):\n  y = self.first.forward(x)\n  y = " + drop +
+                  "\n  return self.head.forward(torch.relu(y))\n");
+    return module;
+  };
+  const auto outputs_differ = [&](const std::string& drop, double dropout) {
+    saved(net(drop), file_);
+    models::ModelOptions options;
+    options.name = "torchscript";
+    options.weights = file_.string();
+    options.dropout = dropout;
+    Case c = make_case(options, {{7}, 3}, 4);
+    c.model->train();
+    return !at::equal(c.model->logits(c.x), c.model->logits(c.x));
+  };
+  const std::string usual = "torch.dropout(y, 0.5, self.training)", traced = "torch.dropout(y, 0.5, True)",
+                    off = "torch.dropout(y, 0.5, False)", channels = "torch.feature_dropout(y, 0.5, self.training)";
+  for (const std::string& drop : {usual, traced, off, channels}) EXPECT_FALSE(outputs_differ(drop, 0)) << drop;
+  EXPECT_TRUE(outputs_differ(usual, 0.2));
+  EXPECT_TRUE(outputs_differ(traced, 0.2));
+  EXPECT_FALSE(outputs_differ(off, 0.2));
+  EXPECT_USER_ERROR(outputs_differ(channels, 0.2), "drops whole channels");
+  EXPECT_EQ(inspected(net(usual)).dropouts, 1);
+  EXPECT_EQ(inspected(net(off)).dropouts, 0);
+
+  Case c = rebuilt(net(usual), {{7}, 3}, 4);
+  PerExampleClipper clipper(*c.model, c.flat, {.bound = 1, .usual_batch = 4});
+  EXPECT_GT(clipper.sum(c.x, c.y).norms.min().item<double>(), 0);
+}
+
 TEST_F(Script, ParametersThatForwardDoesNotUseStay) {
   Module module = module_of("Net", {{"first", linear(7, 9)}, {"spare", linear(4, 4)}, {"head", linear(9, 3)}},
                             {{"scale", drawn({2})}}, "  return self.head(torch.relu(self.first(x)))\n");
