@@ -50,7 +50,7 @@ Sizes parameter_counts(const federation::Setup& setup) {
     return {total_elements(setup.method().make_server(setup.public_context())->open().values), 0};
   }
   RandomStream init(setup.spec().seed, "model-init");
-  const auto model = models::make_model(setup.spec().model, setup.data().task, init);
+  const auto model = models::make_model(setup.spec().model, setup.data().task, init, !setup.spec().privacy);
   return {total_elements(model->shared_parameters()), total_elements(model->personal_parameters())};
 }
 

@@ -50,7 +50,7 @@ PublicSetup::PublicSetup(const config::RunSpec& spec, methods::PublicFacts facts
   parts->evaluation = evaluation;
   if (parts->method->uses_model) {
     RandomStream init(spec.seed, "model-init");
-    models::make_model(spec.model, parts->facts.task, init);
+    models::make_model(spec.model, parts->facts.task, init, !spec.privacy);
   }
   parts_ = std::move(parts);
   const methods::ReleasePlan plan = plan_for(facts_of(0, this->facts().least_records));

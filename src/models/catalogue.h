@@ -17,6 +17,7 @@ struct Blueprint {
   const ModelOptions& options;
   const Task& task;
   at::Generator init;
+  bool may_be_opaque = false;  // nothing is bounded and no noise added: models/script/opaque.h
 };
 
 struct CatalogueEntry {

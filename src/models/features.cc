@@ -10,6 +10,7 @@
 #include "data/source.h"
 #include "io/safetensors.h"
 #include "models/fixed/timm_vit.h"
+#include "models/script/opaque.h"
 #include "models/task_data.h"
 #include "models/vision_language/clip_model.h"
 #include "models/weights/pretrained_card.h"
@@ -80,8 +81,9 @@ std::shared_ptr<Model> make_backbone(const Backbone& backbone, const data::Datas
     return make_clip_backbone(backbone.model.weights, backbone.model.name == "clip-patches");
   }
   if (backbone.model.name == kTimmVit) return std::make_shared<TimmVit>(backbone.model.weights);
-  RandomStream init(0, "unused-classifier");
   const Task task{dataset.record_shape(), dataset.classes(), dataset.kind == data::Kind::kTokens};
+  if (backbone.model.name == kScriptBackbone) return make_script_backbone(backbone.model.weights, task);
+  RandomStream init(0, "unused-classifier");
   return make_model(backbone.model, task, init);
 }
 

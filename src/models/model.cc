@@ -90,10 +90,11 @@ NamedTensors Model::state() const {
   return found;
 }
 
-std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task, RandomStream& init) {
+std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task, RandomStream& init,
+                                  bool may_be_opaque) {
   const CatalogueEntry& entry = find_entry(options.name);
   check_options(options, task, entry);
-  std::shared_ptr<Model> model = entry.make({options, task, init.torch_generator()});
+  std::shared_ptr<Model> model = entry.make({options, task, init.torch_generator(), may_be_opaque});
   model->set_generator(init.torch_generator());
   if (!options.weights.empty() && !entry.is_archive)
     load_weights(*model, options.name, read_weights(find_weights(options.weights)), options.weights);

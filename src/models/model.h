@@ -52,14 +52,17 @@ class Model : public torch::nn::Module {
   const std::shared_ptr<at::Generator> generator_ = std::make_shared<at::Generator>();
 
  private:
-  friend std::shared_ptr<Model> make_model(const ModelOptions&, const Task&, RandomStream&);
+  friend std::shared_ptr<Model> make_model(const ModelOptions&, const Task&, RandomStream&, bool);
   NamedTensors trainable(bool personal) const;
   std::vector<std::string> personal_prefixes_;
 };
 
 // Builds the named model for the task, initialised from `init` alone, then loads options.weights if given. Unknown
 // names and tasks the model cannot fit (an image too small, features given to a CNN) are UserErrors.
-std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task, RandomStream& init);
+// `may_be_opaque`: an archive whose layers are not known is taken as it is. Only where no promise is made of records or
+// clients: models/script/opaque.h.
+std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task, RandomStream& init,
+                                  bool may_be_opaque = false);
 
 // Loads weights into a model: every backbone tensor must be there and fit. The classifier and adapters are taken where
 // they fit and keep their values otherwise (another number of classes, a backbone saved without them). `where` names

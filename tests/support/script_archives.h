@@ -156,6 +156,22 @@ inline Module unet() {
                    "  return self.head(self.norm(a + c).mean([2, 3]))\n");
 }
 
+// Records of 7 numbers, three classes; BatchNorm with running statistics.
+inline Module batch_norm_mlp() {
+  Module norm("BatchNorm1d");
+  norm.register_attribute("training", c10::BoolType::get(), true);
+  norm.register_parameter("weight", at::ones({9}).set_requires_grad(true), false);
+  norm.register_parameter("bias", at::zeros({9}).set_requires_grad(true), false);
+  norm.register_buffer("running_mean", at::zeros({9}));
+  norm.register_buffer("running_var", at::ones({9}));
+  norm.define(
+      "def forward(self, x):\n"
+      "  return torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var, self.training, 0.1, "
+      "1e-05, False)\n");
+  return module_of("Net", {{"first", linear(7, 9)}, {"bn", norm}, {"head", linear(9, 3)}}, {},
+                   "  return self.head(torch.relu(self.bn(self.first(x))))\n");
+}
+
 // Records of 7 numbers, three classes; its middle layer is used twice.
 inline Module shared_mlp() {
   return module_of("Mlp", {{"first", linear(7, 9)}, {"again", linear(9, 9, false)}, {"head", linear(9, 3)}}, {},

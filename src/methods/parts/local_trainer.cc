@@ -34,7 +34,7 @@ at::Tensor shuffled(const at::Tensor& indices, RandomStream& stream) {
 
 std::shared_ptr<models::Model> initial_model(const PublicContext& context) {
   RandomStream init(context.spec.seed, "model-init");
-  return models::make_model(context.spec.model, context.facts.task, init);
+  return models::make_model(context.spec.model, context.facts.task, init, !context.spec.privacy);
 }
 
 LocalTrainer::LocalTrainer(const PublicContext& context) : LocalTrainer(context, initial_model(context)) {}

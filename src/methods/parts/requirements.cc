@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "models/layers.h"
+#include "models/script/opaque.h"
 
 namespace sotto::methods {
 
@@ -18,6 +19,7 @@ const privacy::PrivacyTerms& require_privacy(const RunSettings& spec, privacy::U
 }
 
 void require_no_batch_statistics(const models::Model& model) {
+  if (const auto* opaque = dynamic_cast<const models::OpaqueModel*>(&model)) fail_user("{}", opaque->why());
   for (const auto& module : model.modules()) {
     const auto* layer = dynamic_cast<const models::BatchNorm2d*>(module.get());
     if (layer != nullptr && layer->weight.requires_grad()) {

@@ -3,11 +3,12 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/lower_graph.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <fmt/format.h>
@@ -275,17 +276,28 @@ void require_form(const Graph& graph, const std::string& file) {
     fail_user("{}: forward takes {} arguments, and must take one tensor, the records", file, graph.inputs().size() - 1);
   }
   if (graph.outputs().size() != 1 || !is_tensor(graph.outputs()[0])) {
-    fail_user("{}: forward must give one tensor, the classes' logits", file);
+    fail_user("{}: forward must give one tensor: the classes' logits, or features", file);
   }
+}
+
+void require_no_branches(const Graph& graph, const std::string& file) {
   for (const Node* node : graph.nodes()) {
     if (node->kind() == c10::prim::If || node->kind() == c10::prim::Loop) {
       fail_user(
           "{}: {} has control flow that depends on the records; torch.jit.trace writes down what is computed for one "
-          "of "
-          "them",
+          "of them",
           file, place_of(*node));
     }
   }
+}
+
+std::shared_ptr<Graph> inlined_forward(const torch::jit::Module& module, const std::string& file) {
+  const auto forward = module.find_method("forward");
+  if (!forward) fail_user("{}: its module has no forward", file);
+  std::shared_ptr<Graph> graph = forward->graph()->copy();
+  torch::jit::Inline(*graph);
+  require_form(*graph, file);
+  return graph;
 }
 
 }  // namespace
@@ -309,10 +321,7 @@ std::string place_of(const Node& node) {
 ScriptArchive read_script(const std::filesystem::path& file) {
   torch::jit::Module module = load(file);
   module.eval();
-  const auto forward = module.find_method("forward");
-  if (!forward) fail_user("{}: its module has no forward", file.string());
-  std::shared_ptr<Graph> graph = forward->graph()->copy();
-  torch::jit::Inline(*graph);
+  std::shared_ptr<Graph> graph = inlined_forward(module, file.string());
   drop_dropout(graph->block(), false);
   std::shared_ptr<Graph> original = graph->copy();
   drop_dropout(original->block(), true);
@@ -321,17 +330,33 @@ ScriptArchive read_script(const std::filesystem::path& file) {
     torch::jit::ConstantPropagation(graph);
     torch::jit::EliminateDeadCode(graph);
   } while (drop_checks(graph->block()));
-  require_form(*graph, file.string());
+  require_no_branches(*graph, file.string());
   replace_in_place(graph->block(), file.string());
   torch::jit::EliminateDeadCode(graph);
-  return {std::move(module), std::move(graph), std::move(original)};
+  return {{std::move(module), std::move(original)}, std::move(graph)};
 }
 
-at::Tensor evaluate(const ScriptArchive& archive, const at::Tensor& x) {
-  torch::jit::GraphExecutor executor(archive.original, "forward");
-  torch::jit::Stack stack = {archive.module._ivalue(), x};
-  executor.run(stack);
+WholeScript read_whole_script(const std::filesystem::path& file) {
+  torch::jit::Module module = load(file);
+  module.eval();
+  std::shared_ptr<Graph> graph = inlined_forward(module, file.string());
+  drop_dropout(graph->block(), true);
+  return {std::move(module), std::move(graph)};
+}
+
+at::Tensor evaluate(const WholeScript& script, const at::Tensor& x) {
+  const torch::jit::Code code(script.graph, "forward");
+  torch::jit::Stack stack = {script.module._ivalue(), x};
+  torch::jit::InterpreterState(code).run(stack);
   return stack.at(0).toTensor();
+}
+
+bool is_script(const std::filesystem::path& file) {
+  try {
+    return caffe2::serialize::PyTorchStreamReader(file.string()).hasRecord("constants.pkl");
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace sotto::models

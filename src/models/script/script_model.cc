@@ -4,7 +4,9 @@
 #include "base/random.h"
 #include "models/script/archive.h"
 #include "models/script/free_layers.h"
+#include "models/script/opaque.h"
 #include "models/script/operators.h"
+#include "models/script/trial.h"
 #include "models/weights/weight_store.h"
 
 #include <ATen/ATen.h>
@@ -29,9 +31,9 @@ using torch::jit::Node;
 using torch::jit::Stack;
 using torch::jit::Value;
 
-constexpr const char* kInStead =
-    "write the model with linear, Conv2d, GroupNorm, LayerNorm and Embedding layers, or take features of it with its "
-    "own program and train a head on those (data.name = \"custom\")";
+constexpr const char* kInStead = "write the model with linear, Conv2d, GroupNorm, LayerNorm and Embedding layers";
+constexpr const char* kAsItIs =
+    "as it is, the archive can give frozen features (data.features = FILE) and be trained by methods without privacy";
 
 // One operator, or one use of a layer.
 struct Operator {
@@ -84,15 +86,14 @@ class ScriptModel : public Model {
   ScriptModel(const std::filesystem::path& file, double dropout, at::Generator init)
       : file_(file.string()), dropout_(dropout), init_(std::move(init)) {
     archive_ = read_script(file);
-    names_ = names_of(archive_.module);
+    names_ = names_of(archive_.whole.module);
     register_buffers();
     slots_of_ = {{archive_.graph->inputs()[1], 0}};
     values_.resize(1);
     try {
       for (Node* node : archive_.graph->nodes()) take(*node);
     } catch (const c10::Error& error) {
-      const std::string text = error.what_without_backtrace();
-      refuse(fmt::format("it cannot be rebuilt ({})", text.substr(0, text.find('\n'))));
+      refuse(fmt::format("it cannot be rebuilt ({})", reason_of(error)));
     }
     find_head();
     keep_unused_parameters();
@@ -117,7 +118,7 @@ class ScriptModel : public Model {
   std::string head_name() const override { return head_name_; }
   int64_t classes() const { return head_->weight.size(0); }
   // What the archive itself says of them.
-  at::Tensor original(const at::Tensor& x) { return evaluate(archive_, x.clone()); }
+  at::Tensor original(const at::Tensor& x) { return evaluate(archive_.whole, x.clone()); }
 
   // For people.
   std::string name_of(const Layer& layer) const {
@@ -138,7 +139,7 @@ class ScriptModel : public Model {
 
   // Parameters keep their names; so do buffers, which are constants here.
   void register_buffers() {
-    for (const auto& buffer : archive_.module.named_buffers()) {
+    for (const auto& buffer : archive_.whole.module.named_buffers()) {
       if (buffer.name.ends_with("num_batches_tracked") || buffer.name.find("running_") != std::string::npos) continue;
       const auto [owner, name] = owner_of(buffer.name);
       owner->register_buffer(name, buffer.value);
@@ -211,7 +212,7 @@ class ScriptModel : public Model {
   }
 
   void take_attribute(const Node& node) {
-    const IValue& owner = node.input(0)->node()->kind() == c10::prim::Param ? IValue(archive_.module._ivalue())
+    const IValue& owner = node.input(0)->node()->kind() == c10::prim::Param ? IValue(archive_.whole.module._ivalue())
                                                                             : values_[slot_of(node.input(0))];
     const IValue value = owner.toObject()->getAttr(node.s(c10::attr::name));
     values_[slot_of(node.output())] = value;
@@ -402,8 +403,7 @@ class ScriptModel : public Model {
   [[noreturn]] void take_batch_norm(const Node& node) {
     fail_user(
         "{}: {} is a BatchNorm, which mixes the records of a batch, so that no record's influence can be bounded; use "
-        "torch.nn.GroupNorm in its place, or take features of the model with its own program and train a head on those "
-        "(data.name = \"custom\")",
+        "torch.nn.GroupNorm in its place",
         file_, place_of(node));
   }
 
@@ -517,7 +517,7 @@ class ScriptModel : public Model {
 
   // Frozen: nothing that forward does depends on them, and whoever loads an export expects them.
   void keep_unused_parameters() {
-    for (const auto& parameter : archive_.module.named_parameters()) {
+    for (const auto& parameter : archive_.whole.module.named_parameters()) {
       if (names_.at(parameter.value.unsafeGetTensorImpl()) != parameter.name || registered_.contains(parameter.name)) {
         continue;
       }
@@ -573,15 +573,6 @@ class ScriptModel : public Model {
   size_t head_input_ = 0;
 };
 
-at::Tensor made_up_records(const Task& task, int64_t count) {
-  RandomStream stream(1, "script-records");
-  at::Generator generator = stream.torch_generator();
-  std::vector<int64_t> shape = task.record_shape;
-  shape.insert(shape.begin(), count);
-  if (task.tokens) return at::randint(0, 2, shape, generator, at::TensorOptions(at::kLong));
-  return at::randn(shape, generator);
-}
-
 // Clipping goes by the first dimension of what layers see.
 class RecordsComeFirst : public LayerObserver {
  public:
@@ -618,10 +609,8 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-      const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
       fail_user("{}: it cannot read {} records of the shape [{}]: {}", file, x.size(0),
-                fmt::join(task.record_shape, ", "), text.substr(0, text.find('\n')));
+                fmt::join(task.record_shape, ", "), reason_of(error));
     }
   };
   // A log-softmax behind the classifier is left out here.
@@ -630,10 +619,8 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
     try {
       given = model.original(x);
     } catch (const std::exception& error) {
-      const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-      const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
       fail_user("{}: the archive itself fails on {} records of the shape [{}]: {}", file, x.size(0),
-                fmt::join(task.record_shape, ", "), text.substr(0, text.find('\n')));
+                fmt::join(task.record_shape, ", "), reason_of(error));
     }
     return given.sizes() == rebuilt.sizes() &&
            at::allclose(at::log_softmax(given.to(at::kFloat), -1), at::log_softmax(rebuilt, -1), 1e-3, 1e-4, true);
@@ -655,15 +642,37 @@ void try_out(ScriptModel& model, const Task& task, const std::string& file) {
   }
 }
 
+// Runs `work`; its refusal says what the archive is good for all the same.
+template <typename Work>
+auto with_advice(const std::filesystem::path& file, const Work& work) {
+  try {
+    return work();
+  } catch (const UserError& error) {
+    if (!can_run_as_it_is(file)) throw;
+    fail_user("{}; {}", error.what(), kAsItIs);
+  }
+}
+
+std::shared_ptr<ScriptModel> rebuilt(const Blueprint& blueprint, const std::filesystem::path& file) {
+  auto model = std::make_shared<ScriptModel>(file, blueprint.options.dropout, blueprint.init);
+  if (model->classes() != blueprint.task.classes) {
+    fail_user("{}: it tells {} classes apart, and the records have {}; give its last layer as many outputs",
+              file.string(), model->classes(), blueprint.task.classes);
+  }
+  try_out(*model, blueprint.task, file.string());
+  model->train();
+  return model;
+}
+
 }  // namespace
 
 ScriptLayers inspect_script(const std::filesystem::path& file) {
   RandomStream init(1, "script-init");
-  return std::make_shared<ScriptModel>(file, 0.0, init.torch_generator())->found();
+  return with_advice(file, [&] { return std::make_shared<ScriptModel>(file, 0.0, init.torch_generator())->found(); });
 }
 
 NamedTensors with_all_names(NamedTensors weights, const std::filesystem::path& file) {
-  const torch::jit::Module module = read_script(file).module;
+  const torch::jit::Module module = read_whole_script(file).module;
   const auto names = names_of(module);
   for (const auto& parameter : module.named_parameters()) {
     const at::Tensor value = find_tensor(weights, names.at(parameter.value.unsafeGetTensorImpl()));
@@ -677,14 +686,12 @@ std::shared_ptr<Model> make_script_model(const Blueprint& blueprint) {
     fail_user("model 'torchscript' is what an archive says: set model.weights to the file");
   }
   const std::filesystem::path file = find_weights(blueprint.options.weights);
-  auto model = std::make_shared<ScriptModel>(file, blueprint.options.dropout, blueprint.init);
-  if (model->classes() != blueprint.task.classes) {
-    fail_user("{}: it tells {} classes apart, and the records have {}; give its last layer as many outputs",
-              file.string(), model->classes(), blueprint.task.classes);
+  if (!blueprint.may_be_opaque) return with_advice(file, [&] { return rebuilt(blueprint, file); });
+  try {
+    return rebuilt(blueprint, file);
+  } catch (const UserError& error) {
+    return make_opaque_model(blueprint, file, error.what());
   }
-  try_out(*model, blueprint.task, file.string());
-  model->train();
-  return model;
 }
 
 }  // namespace sotto::models

@@ -37,6 +37,7 @@ ScriptLayers inspect_script(const std::filesystem::path& file);
 
 // options.weights is the archive; options.dropout is the probability of all of its dropout layers. Tried out with made-up records: one that cannot read them, gives another number of
 // classes, lets one record change what is said of another, or says something else than the archive does, is a UserError.
+// Where blueprint.may_be_opaque such a one is taken as it is (opaque.h) if that can be done.
 std::shared_ptr<Model> make_script_model(const Blueprint& blueprint);
 
 // A rebuilt model knows each parameter by one name. These are the same tensors under their other names too, as the

@@ -4,8 +4,10 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "models/fixed/timm_vit.h"
+#include "models/script/archive.h"
 #include "models/vision_language/clip_network.h"
 #include "models/weights/pretrained_card.h"
+#include "models/weights/weights.h"
 
 #include <algorithm>
 #include <array>
@@ -78,6 +80,14 @@ std::optional<fs::path> timm_vit_file(const std::string& name) {
       name, name, name);
 }
 
+bool is_clip(const fs::path& file) {
+  try {
+    return find_tensor(read_weights(file), "token_embedding.weight").defined();
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 fs::path find_weights(const std::string& name_or_path) {
@@ -124,6 +134,12 @@ Backbone find_backbone(const std::string& name) {
     model.name = kTimmVit;
     model.weights = vit->string();
     return {model, TimmVit(*vit).resized()};
+  }
+  if (fs::is_regular_file(whole) && is_script(whole) && !is_clip(whole)) {
+    if (patches) fail_user("backbone '{}' has no patches; resnet50{} and CLIP files have", whole, kPatches);
+    model.name = kScriptBackbone;
+    model.weights = whole;
+    return {model, 0};
   }
   if (fs::is_regular_file(whole)) {
     model.name = patches ? "clip-patches" : "clip";

@@ -26,8 +26,11 @@ struct Backbone {
 // The name of the model of a ViT with timm's names, which is no model of the catalogue.
 inline constexpr const char* kTimmVit = "timm-vit";
 
+// The same of somebody else's TorchScript archive.
+inline constexpr const char* kScriptBackbone = "torchscript-backbone";
+
 // "hog" and "scatter", which have no weights; "resnet50" or "resnet50-keras", "mobilenet-v2", "minilm", "vit-tiny" or another ViT whose file is installed (fixed/timm_vit.h), the name given to `sotto pretrain`, or the file of
-// such a ViT or of a CLIP model; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
+// such a ViT, of a CLIP model or of any TorchScript module; "resnet50" and files with "+patches" behind them if features of patches are wanted too. Anything else is a
 // UserError.
 Backbone find_backbone(const std::string& name);
 // Several of them, joined by "+".

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "models/layers.h"
+#include "models/script/opaque.h"
 #include "privacy/dpsgd/chunk_pass.h"
 #include "privacy/dpsgd/parameters.h"
 #include "privacy/dpsgd/term_of_layer.h"
@@ -134,6 +135,7 @@ class PerExampleClipper::Impl {
 
  private:
   void refuse_what_mixes_examples() const {
+    if (const auto* opaque = dynamic_cast<const models::OpaqueModel*>(&model_)) fail_user("{}", opaque->why());
     for (const auto& module : model_.named_modules("", false)) {
       const auto* dropout = dynamic_cast<const models::Dropout*>(module.value().get());
       if (dropout != nullptr && dropout->is_training() && dropout->probability() > 0)

@@ -2,6 +2,8 @@
 #include "../../support/expect_user_error.h"
 #include "../../support/script_archives.h"
 #include "models/catalogue.h"
+#include "models/flat.h"
+#include "models/script/opaque.h"
 #include "models/script/script_model.h"
 #include "reference.h"
 
@@ -292,6 +294,120 @@ TEST_F(Script, OneParameterMayHaveTwoNames) {
   const NamedTensors all = models::with_all_names(c.model->state(), file_);
   EXPECT_EQ(names(all), (std::set<std::string>{"first.weight", "tied", "head.weight", "head.bias"}));
   EXPECT_TRUE(find_tensor(all, "tied").is_same(find_tensor(all, "first.weight")));
+}
+
+// As it is, where nobody makes a promise.
+class Opaque : public Script {
+ protected:
+  std::shared_ptr<models::Model> taken(const Module& module, const models::Task& task) {
+    saved(module, file_);
+    models::ModelOptions options;
+    options.name = "torchscript";
+    options.weights = file_.string();
+    RandomStream init(3, "opaque-test");
+    return models::make_model(options, task, init, true);
+  }
+  std::shared_ptr<models::Model> backbone(const Module& module, const models::Task& task) {
+    return models::make_script_backbone(saved(module, file_), task);
+  }
+  static bool is_opaque(const models::Model& model) {
+    return dynamic_cast<const models::OpaqueModel*>(&model) != nullptr;
+  }
+};
+
+TEST_F(Opaque, IsTakenOnlyWhereItIsAllowedAndNeeded) {
+  EXPECT_TRUE(is_opaque(*taken(batch_norm_mlp(), {{7}, 3})));
+  EXPECT_FALSE(is_opaque(*taken(shared_mlp(), {{7}, 3})));
+  EXPECT_USER_ERROR(rebuilt(batch_norm_mlp(), {{7}, 3}, 4), "'bn' is a BatchNorm, which mixes the records of a batch");
+  EXPECT_USER_ERROR(rebuilt(batch_norm_mlp(), {{7}, 3}, 4), "as it is, the archive can give frozen features");
+  EXPECT_USER_ERROR(inspected(batch_norm_mlp()), "as it is, the archive can give frozen features");
+}
+
+TEST_F(Opaque, TrainsAsTheModuleDoes) {
+  Module module = batch_norm_mlp();
+  const auto model = taken(module, {{7}, 3});
+  models::FlatParameters flat(*model);
+  const at::Tensor x = at::randn({6, 7}), y = at::randint(0, 3, {6}, at::kLong);
+  at::cross_entropy_loss(model->logits(x), y).backward();
+  module.train();
+  at::cross_entropy_loss(module.forward({x}).toTensor(), y).backward();
+  for (const auto& [name, value] : model->shared_parameters()) {
+    EXPECT_TRUE(at::allclose(value.grad(), parameter_of(module, name).grad(), 1e-5, 1e-7)) << name;
+  }
+  // Running statistics moved, and are averaged with the parameters.
+  const NamedTensors buffers = model->buffer_tensors();
+  ASSERT_EQ(buffers.size(), 2u);
+  for (const auto& buffer : module.named_buffers()) {
+    EXPECT_TRUE(at::allclose(find_tensor(buffers, buffer.name), buffer.value)) << buffer.name;
+    EXPECT_FALSE(
+        at::equal(find_tensor(buffers, buffer.name), buffer.name.ends_with("var") ? at::ones({9}) : at::zeros({9})));
+  }
+  // The module sees what is written to the parameters.
+  flat.values().zero_();
+  model->eval();
+  EXPECT_EQ(model->logits(x).abs().max().item<float>(), 0);
+}
+
+TEST_F(Opaque, IsNeverClipped) {
+  const auto model = taken(batch_norm_mlp(), {{7}, 3});
+  models::FlatParameters flat(*model);
+  EXPECT_USER_ERROR(PerExampleClipper(*model, flat, {.bound = 1, .usual_batch = 4}), "has a per-example form");
+  for (auto& parameter : model->parameters()) parameter.set_requires_grad(false);
+  models::FlatParameters nothing(*model);
+  PerExampleClipper clipper(*model, nothing, {.bound = 1, .usual_batch = 4});
+  EXPECT_USER_ERROR(clipper.sum(at::randn({4, 7}), at::zeros({4}, at::kLong)), "is a BatchNorm");
+}
+
+TEST_F(Opaque, RefusesWhatNoTwoRunsRepeat) {
+  const auto net = [](const std::string& body) { return module_of("Net", {{"head", linear(7, 3)}}, {}, body); };
+  for (const char* body :
+       {"  return self.head(x + torch.rand_like(x))\n", "  y = x.clone()\n  y.normal_(0., 1.)\n  return self.head(y)\n",
+        "  if bool(x.sum() > 1e9):\n    x = torch.bernoulli(x)\n  return self.head(x)\n"}) {
+    SCOPED_TRACE(body);
+    EXPECT_USER_ERROR(taken(net(body), {{7}, 3}), "draws random numbers");
+    EXPECT_USER_ERROR(backbone(net(body), {{7}, 3}), "draws random numbers");
+  }
+  EXPECT_USER_ERROR(taken(batch_norm_mlp(), {{7}, 4}), "must give logits [5, 4]");
+  EXPECT_USER_ERROR(taken(batch_norm_mlp(), {{8}, 3}), "it fails on 5 records of the shape [8]");
+}
+
+TEST_F(Opaque, AnyModuleGivesFeatures) {
+  const Module branches =
+      module_of("Net", {{"inner", linear(7, 5)}}, {},
+                "  if bool(x.sum() > 0):\n    x = -x\n  return self.inner(x).view([-1, 5, 1, 1])\n");
+  const auto model = backbone(branches, {{7}, 3});
+  EXPECT_EQ(model->feature_width(), 5);
+  const at::Tensor x = at::randn({1, 7});
+  EXPECT_TRUE(at::allclose(model->features(x), Module(branches).forward({x}).toTensor().flatten(1)));
+  // BatchNorm uses its running statistics.
+  Module norm = batch_norm_mlp();
+  norm.eval();
+  EXPECT_TRUE(at::allclose(backbone(norm, {{7}, 3})->features(x), norm.forward({x}).toTensor()));
+}
+
+// A record's features must not depend on those before it.
+TEST_F(Opaque, FeaturesForgetOtherRecords) {
+  Module module("Net");
+  module.register_buffer("count", at::zeros({1}));
+  module.register_attribute("seen", c10::ListType::ofTensors(), c10::List<at::Tensor>());
+  module.register_attribute("last", c10::TensorType::get(), at::zeros({1, 7}));
+  module.define(
+      "def forward(self, x):\n"
+      "  self.count.add_(1)\n"
+      "  self.seen.append(x)\n"
+      "  y = self.last\n"
+      "  self.last = x\n"
+      "  return x * self.count + len(self.seen) + y\n");
+  const auto model = backbone(module, {{7}, 3});
+  const at::Tensor x = at::randn({1, 7});
+  const at::Tensor first = model->features(x);
+  model->features(at::randn({1, 7}));
+  EXPECT_TRUE(at::equal(model->features(x), first));
+
+  const Module writes =
+      module_of("Writes", {}, {{"w", drawn({7})}}, "  self.w.detach().add_(1)\n  return x + self.w\n");
+  const auto writing = backbone(writes, {{7}, 3});
+  EXPECT_USER_ERROR(writing->features(x), "changes its parameters");
 }
 
 TEST_F(Script, RefusesWhatDoesNotSuitTheRecords) {
