@@ -48,8 +48,10 @@ std::string describe(const models::ScriptLayers& found) {
           : fmt::format("its {} dropout layer{} off; model.dropout = P turns dropout on, without privacy for records\n",
                         found.dropouts, found.dropouts == 1 ? " is" : "s are");
   return fmt::format(
-      "{}{} layers with {} parameters, {} operators without; {} classes\nper-example clipping is exact for all of it: "
-      "use it with model.name = \"torchscript\" and model.weights = FILE\n{}",
+      "{}{} layers with {} parameters, {} operators without; {} classes\nper-example clipping is exact for these "
+      "layers: "
+      "use it with model.name = \"torchscript\" and model.weights = FILE\nwhether it keeps records apart is tried out "
+      "when a run begins, with records of their shape\n{}",
       table.to_string(), found.layers.size(), parameters, found.operators, found.classes, dropout);
 }
 

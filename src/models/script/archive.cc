@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/loop_unrolling.h>
 #include <torch/csrc/jit/passes/lower_graph.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -26,6 +27,7 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
+constexpr double kMostNodes = 1e5;
 constexpr std::uintmax_t kLargestArchive = std::uintmax_t{4} << 30;
 
 std::string first_line(const std::string& text) {
@@ -92,6 +94,22 @@ void drop_dropout(Block* block, bool all) {
       node->destroy();
     }
   }
+}
+
+// How many nodes there would be without loops of a known length.
+double unrolled_size(const Block* block) {
+  double size = 0;
+  for (const Node* node : block->nodes()) {
+    ++size;
+    double times = 1;
+    if (node->kind() == c10::prim::Loop) {
+      const auto trips = torch::jit::toIValue(node->input(0)), first = torch::jit::toIValue(node->input(1)),
+                 next = torch::jit::toIValue(node->blocks()[0]->outputs()[0]);
+      if (trips && first && next) times = std::max(1.0, static_cast<double>(trips->toInt()));
+    }
+    for (const Block* inner : node->blocks()) size += times * unrolled_size(inner);
+  }
+  return size;
 }
 
 bool only_raises(const Block* block) {
@@ -284,7 +302,8 @@ void require_no_branches(const Graph& graph, const std::string& file) {
   for (const Node* node : graph.nodes()) {
     if (node->kind() == c10::prim::If || node->kind() == c10::prim::Loop) {
       fail_user(
-          "{}: {} has control flow that depends on the records; torch.jit.trace writes down what is computed for one "
+          "{}: {} has control flow that depends on the records, or is too long; torch.jit.trace writes down what is "
+          "computed for one "
           "of them",
           file, place_of(*node));
     }
@@ -327,6 +346,8 @@ ScriptArchive read_script(const std::filesystem::path& file) {
   drop_dropout(original->block(), true);
   fix_attributes(module, graph->block());
   do {
+    torch::jit::ConstantPropagation(graph);
+    if (unrolled_size(graph->block()) <= kMostNodes) torch::jit::UnrollConstantLoops(graph);
     torch::jit::ConstantPropagation(graph);
     torch::jit::EliminateDeadCode(graph);
   } while (drop_checks(graph->block()));

@@ -216,6 +216,25 @@ TEST_F(Script, IsComparedWithTheArchive) {
                     "says something else than the archive");
 }
 
+TEST_F(Script, LoopsOfAKnownLengthAreExact) {
+  expect_exact(module_of("Net", {{"again", linear(7, 7)}, {"head", linear(7, 3)}}, {},
+                         "  for i in range(3):\n    x = torch.relu(self.again(x)) + i\n  return self.head(x)\n"),
+               {{7}, 3}, 6);
+  EXPECT_EQ(inspected(module_of("Net", {{"again", linear(7, 7)}, {"head", linear(7, 3)}}, {},
+                                "  for i in range(2):\n    for j in range(2):\n      x = self.again(x)\n"
+                                "  return self.head(x)\n"))
+                .layers[0]
+                .uses,
+            4);
+}
+
+TEST_F(Script, LoopsThatAreTooLongAreNotUnrolled) {
+  EXPECT_USER_ERROR(inspected(module_of("Net", {{"again", linear(7, 7)}, {"head", linear(7, 3)}}, {},
+                                        "  for i in range(100000):\n    for j in range(100000):\n"
+                                        "      x = self.again(x)\n  return self.head(x)\n")),
+                    "control flow that depends on the records, or is too long");
+}
+
 TEST_F(Script, LoopsAreNotForgotten) {
   EXPECT_USER_ERROR(inspected(module_of("Net", {{"head", linear(8, 3)}}, {},
                                         "  ys = [x]\n  for i in range(x.size(0)):\n    ys.append(x)\n"
