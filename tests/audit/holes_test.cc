@@ -122,6 +122,32 @@ std::vector<Hole> holes() {
                    return rows / rows.abs().max();
                  },
                  [](const Records& records) { return of_each(records, numbers).clamp(-3, 3) / 3; }});
+  all.push_back({"rates that follow the row",
+                 [](const Records& records) {
+                   uint64_t row = 0;
+                   return of_each(records, [&](int64_t record) {
+                     RandomStream own(7, "rate", 0, row++);
+                     return numbers(record) * (own.bernoulli(0.5) ? 1.0 : 0.0);
+                   });
+                 },
+                 [](const Records& records) {
+                   return of_each(records, [](int64_t record) {
+                     RandomStream own(7, "rate", 0, static_cast<uint64_t>(record));
+                     return numbers(record) * (record == 0 || own.bernoulli(0.5) ? 1.0 : 0.0);
+                   });
+                 }});
+  // Record 0 has the first step to itself; without it that step is empty.
+  all.push_back({"views that only steps with records draw",
+                 [](const Records& records) {
+                   RandomStream stream(7, "views");
+                   const at::Tensor first = records.front() == 0 ? mask(stream) : at::Tensor(), second = mask(stream);
+                   return of_each(records, [&](int64_t record) { return numbers(record) * (record ? second : first); });
+                 },
+                 [](const Records& records) {
+                   RandomStream stream(7, "views");
+                   const at::Tensor first = mask(stream), second = mask(stream);
+                   return of_each(records, [&](int64_t record) { return numbers(record) * (record ? second : first); });
+                 }});
   all.push_back({"what is computed depends on how many there are",
                  [](const Records& records) {
                    const bool even = records.size() % 2 == 0;

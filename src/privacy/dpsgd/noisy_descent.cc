@@ -138,9 +138,8 @@ void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {
   clipper_->set_bounds(bounds);
 }
 
-ClippedSum NoisyDescent::clipped_sum(RandomStream& stream) {
-  if (!views_.several()) return clipper_->sum(batch_.x, batch_.y);
-  const Views views(views_, stream);
+ClippedSum NoisyDescent::clipped_sum(const Views& views) {
+  if (views.size() == 1) return clipper_->sum(batch_.x, batch_.y);
   return clipper_->sum_losses(batch_.x, batch_.y, [&](const at::Tensor& x, const at::Tensor& y) {
     at::Tensor total = cross_entropy(model_.logits(x), y);
     for (size_t i = 1; i < views.size(); ++i) total = total + cross_entropy(model_.logits(views.of(x, i)), y);
@@ -205,10 +204,11 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
     for (const at::Tensor& positions : batches.next_epoch()) {
       const int64_t count = positions.size(0);
       set_bounds(plan, clip);
+      const Views views(views_, view_stream);  // of empty steps too: no later step may depend on which those are
       at::Tensor norms = at::empty({0}), clipped = flat_.gradient();
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
-        const ClippedSum sum = clipped_sum(view_stream);
+        const ClippedSum sum = clipped_sum(views);
         clipped = sum.gradient;
         norms = sum.norms;
         loss += sum.loss;

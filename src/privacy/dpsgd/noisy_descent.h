@@ -114,7 +114,7 @@ class NoisyDescent {
   // Makes the clipper for the layers that are trained.
   void prepare_clipper(const DescentPlan& plan);
   void set_bounds(const DescentPlan& plan, double clip);
-  ClippedSum clipped_sum(RandomStream& stream);  // of batch_
+  ClippedSum clipped_sum(const Views& views);  // of batch_
   // Those of trained layers, or the whole gradient.
   NamedTensors gradients(const DescentPlan& plan, const at::Tensor& sum) const;
   NamedTensors released(const DescentPlan& plan) const;

@@ -2,8 +2,8 @@
 //
 // An image that is moved by a pixel or two is another example to a network, and costs nothing here: the gradient of a
 // record is that of the mean loss of its views, and is clipped once (augmentation multiplicity: S. De et al., 2022). All
-// records of a step have the same views, drawn from a public seed, so that what becomes of one depends on no other, and
-// all slots of a pass are treated alike.
+// records of a step have the same views, drawn from a public seed whether the step has records or not, so that what
+// becomes of one depends on no other, and all slots of a pass are treated alike.
 //
 // Proof: docs/proofs/noisy-descent.md
 #pragma once

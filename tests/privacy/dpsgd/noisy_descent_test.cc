@@ -75,6 +75,45 @@ TEST_F(Descent, WithoutClippingAndNoiseIsPlainDescent) {
   EXPECT_LT((noisy - flat_.values()).norm().item<double>(), 1e-4);
 }
 
+// A record that is alone in the first step, or not there: the second step sees the other record as it did.
+TEST(DescentOfViews, AStepsViewsDependOnNoRecord) {
+  RandomStream init(1, "init");
+  models::ModelOptions options;
+  options.name = "logistic";
+  const auto model = models::make_model(options, {{1, 6, 6}, 3}, init);
+  const models::FlatParameters flat(*model);
+  const data::Records records{.x = (at::arange(72) * 37 % 251).view({2, 1, 6, 6}).to(at::kByte),
+                              .y = at::tensor({0, 1}, at::kLong),
+                              .domain = at::zeros({2}, at::kLong),
+                              .texts = {}};
+  DescentPlan plan;
+  plan.records = 2;
+  plan.batch = 1;
+  plan.sampling = Sampling::kAllocated;
+  plan.noise_multiplier = 1e-5;
+  plan.neighbours.adjacency = Adjacency::kAddRemove;
+  Ledger ledger;
+  ledger.rehearse();
+  const auto steps = [&](int64_t held, int64_t round) {
+    std::vector<at::Tensor> gradients;
+    NoisyDescent descent(*model, flat);
+    descent.average_views({.count = 4, .shift = 2});
+    descent.run(plan, descent.channel(plan, "model"), records, at::arange(held, at::kLong),
+                {.ledger = ledger, .round = round, .client = 0, .seed = 5},
+                [&] { gradients.push_back(flat.gradient().clone()); });
+    return gradients;
+  };
+  const auto is_empty = [](const at::Tensor& step) { return step.abs().max().item<double>() < 1e-3; };
+  int compared = 0;
+  for (int64_t round = 1; round <= 40; ++round) {
+    const auto with = steps(2, round), without = steps(1, round);
+    if (!is_empty(without[0]) || is_empty(with[0])) continue;
+    EXPECT_TRUE(at::allclose(with[1], without[1], 0, 1e-3)) << "in round " << round;
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
 TEST_F(Descent, StepsWithoutRecordsGetTheirNoiseAllTheSame) {
   for (const Sampling sampling : {Sampling::kDisjoint, Sampling::kPoisson}) {
     plan_.sampling = sampling;
