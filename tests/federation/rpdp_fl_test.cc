@@ -150,6 +150,13 @@ TEST(RpdpFl, RefusesWhatMeansNothing) {
   expect_refused(config("batches = \"disjoint\"\n"), "batches");
 }
 
+// A record's budget goes by its row: one more at the front would deal half of the others another one.
+TEST(RpdpFl, UnderAddRemoveRecordsHaveOneBudget) {
+  const std::string terms = "epsilon = 5\ndelta = 1e-3\nadjacency = \"add-remove\"\nrecords = 60\n";
+  expect_refused(config("record_budgets = [0.5, 4]\n", terms), "method.record_budgets");
+  EXPECT_EQ(small_setup(config("record_budgets = [4]\n", terms)).plan_for(0).size(), 1U);
+}
+
 // ε(q) = e^{aq+b} + c through simulated costs, and its inverse.
 TEST(SamplingCurve, FollowsTheCostsThatItIsFittedTo) {
   constexpr double kMultiplier = 4;

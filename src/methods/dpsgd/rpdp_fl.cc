@@ -1,5 +1,6 @@
 #include "methods/dpsgd/rpdp_fl.h"
 
+#include "base/error.h"
 #include "base/random.h"
 #include "methods/dpsgd/noisy_training.h"
 #include "methods/dpsgd/sampling_curve.h"
@@ -54,6 +55,15 @@ double noise_multiplier(const Options& options, const PublicContext& context, co
                                        plan.neighbours.adjacency);
 }
 
+// A record's budget goes by its row, and one record more moves all rows after it.
+void refuse_budgets_by_row(const Options& options, const privacy::DescentPlan& plan) {
+  if (options.budgets.size() < 2 || plan.neighbours.adjacency != privacy::Adjacency::kAddRemove) return;
+  fail_user(
+      "method.record_budgets: under \"add-remove\" one more record would deal all those after it other budgets; give "
+      "one "
+      "budget, or choose \"zero-out\" or \"replace\"");
+}
+
 enum class RateRule {
   kCertified,  // the largest rate that the accountant certifies
   kPrinted     // what the fitted curve says
@@ -61,6 +71,7 @@ enum class RateRule {
 
 void price(const Options& options, RateRule rule, const PublicContext& context, const ClientFacts& client,
            privacy::DescentPlan& plan) {
+  refuse_budgets_by_row(options, plan);
   plan.noise_multiplier = noise_multiplier(options, context, plan);
   const int64_t steps = plan.touches() * std::max<int64_t>(client.participations, 1);
   const double delta = context.spec.privacy->delta;
