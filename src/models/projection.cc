@@ -44,7 +44,14 @@ Projection fit_projection(const at::Tensor& features, int64_t dimensions) {
 
 at::Tensor project(const Projection& projection, const at::Tensor& features) {
   const at::Tensor centred = features - projection.mean;
-  return projection.axes.defined() ? centred.mm(projection.axes) : centred;
+  if (!projection.axes.defined()) return centred;
+  const at::Tensor laid = at::empty({centred.size(0), projection.axes.size(1)}, centred.options());
+  const at::Tensor row = at::empty({1, centred.size(1)}, centred.options());
+  for (int64_t i = 0; i < centred.size(0); ++i) {
+    row.copy_(centred.narrow(0, i, 1));  // where memory is aligned as for any other row
+    laid.narrow(0, i, 1).copy_(row.mm(projection.axes));
+  }
+  return laid;
 }
 
 std::optional<data::DataOptions> projection_data(const data::DataOptions& data) {

@@ -21,7 +21,7 @@ struct Projection {
 // entry of every axis is positive, so that the same features give the same axes.
 Projection fit_projection(const at::Tensor& features, int64_t dimensions);
 
-// [N, d] → [N, k].
+// [N, d] → [N, k]. A row depends on no other, to the last bit: each is a product of its own.
 at::Tensor project(const Projection& projection, const at::Tensor& features);
 
 // The public dataset that data.project_on names; nothing if it names none, or images of noise.

@@ -37,6 +37,17 @@ TEST(Projection, OntoAllAxesIsARotation) {
   EXPECT_TRUE(project(fit_projection(points, 0), points).equal(centred));
 }
 
+// One product over all rows would add each row up in an order that depends on how many there are.
+TEST(Projection, ARowDependsOnNoOther) {
+  at::Generator generator = RandomStream(4, "points").torch_generator();
+  const at::Tensor points = at::normal(0.0, 1.0, {203, 77}, generator);
+  const Projection projection = fit_projection(points, 33);
+  const at::Tensor all = project(projection, points);
+  for (const int64_t held : {202, 97, 33, 3, 1}) {
+    EXPECT_TRUE(project(projection, points.narrow(0, 203 - held, held)).equal(all.narrow(0, 203 - held, held))) << held;
+  }
+}
+
 TEST(Projection, NeedsMoreRecordsThanAxes) {
   EXPECT_USER_ERROR(fit_projection(at::zeros({5, 3}), 4), "have at most 3 axes");
   EXPECT_USER_ERROR(fit_projection(at::zeros({3, 8}), 3), "have at most 2 axes");
