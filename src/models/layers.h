@@ -49,7 +49,15 @@ class Layer : public torch::nn::Module {
  public:
   at::Tensor forward(const at::Tensor& input) {
     at::Tensor output = compute(input);
-    return observer_ == nullptr ? output : observer_->on_forward(*this, input, output);
+    if (observer_ != nullptr) output = observer_->on_forward(*this, input, output);
+    return down_ == nullptr ? output : output + up_->forward(down_->forward(input));
+  }
+
+  // From now on callers get up(down(input)) on top of what the layer computes. Both are layers of their own: the
+  // observer sees each by itself, and this one without them.
+  void add_path(std::shared_ptr<Layer> down, std::shared_ptr<Layer> up) {
+    down_ = std::move(down);
+    up_ = std::move(up);
   }
 
   // This thread's observer, or null. Whoever fuses several layers into one operator must ask it first.
@@ -61,6 +69,7 @@ class Layer : public torch::nn::Module {
  private:
   friend class ObserveLayers;
   static inline constinit thread_local LayerObserver* observer_ = nullptr;
+  std::shared_ptr<Layer> down_, up_;
 };
 
 // y = x Wᵀ + b over the last dimension. weight [out, in], bias [out].

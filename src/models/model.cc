@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "models/catalogue.h"
+#include "models/lora.h"
 #include "models/weights/weight_store.h"
 #include "models/weights/weights.h"
 
@@ -98,7 +99,9 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, const Task& task,
   model->set_generator(init.torch_generator());
   if (!options.weights.empty() && !entry.is_archive)
     load_weights(*model, options.name, read_weights(find_weights(options.weights)), options.weights);
-  if (options.freeze_backbone) freeze_backbone(*model);
+  const bool is_low_rank = options.lora.rank > 0;
+  if (options.freeze_backbone || is_low_rank) freeze_backbone(*model);
+  if (is_low_rank) add_lora(*model, options.lora, init.torch_generator());
   model->personal_prefixes_ = resolve_personal(*model, options.personal);
   return model;
 }

@@ -6,7 +6,24 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace sotto::models {
+namespace {
+
+LoraOptions read_lora(settings::Section section) {
+  LoraOptions o;
+  o.rank = section.integer("rank", o.rank, settings::at_least(0));
+  o.targets = section.texts("targets", o.targets);
+  section.finish();
+  const bool is_named = std::all_of(o.targets.begin(), o.targets.end(), [](const auto& t) { return !t.empty(); });
+  if (!is_named) section.fail("targets", "has an empty name; name layers, for example [\"qkv\"]");
+  if (o.rank > 0 && o.targets.empty()) section.fail("targets", "is missing: name layers, for example [\"qkv\"]");
+  if (o.rank == 0 && !o.targets.empty()) section.fail("rank", "is missing: write for example rank = 4");
+  return o;
+}
+
+}  // namespace
 
 ModelOptions read_model_options(settings::Section section) {
   ModelOptions o;
@@ -21,6 +38,7 @@ ModelOptions read_model_options(settings::Section section) {
   o.adapter = section.integer("adapter", o.adapter, settings::at_least(0));
   o.dropout = section.number("dropout", o.dropout, {.low = 0, .high = 1, .high_excluded = true});
   o.freeze_backbone = section.boolean("freeze_backbone", o.freeze_backbone);
+  o.lora = read_lora(section.child("lora"));
   o.personal = section.texts("personal", o.personal);
   section.finish();
   const ModelOptions fallback;
@@ -46,6 +64,7 @@ nlohmann::json to_json(const ModelOptions& o) {
                           {"dropout", o.dropout},
                           {"freeze_backbone", o.freeze_backbone},
                           {"personal", o.personal}};
+  if (o.lora.rank > 0) value["lora"] = {{"rank", o.lora.rank}, {"targets", o.lora.targets}};
   const nlohmann::json own = {{"norm", o.norm},   {"hidden", o.hidden}, {"width", o.width},    {"depth", o.depth},
                               {"heads", o.heads}, {"patch", o.patch},   {"adapter", o.adapter}};
   for (const auto& [key, setting] : own.items()) {

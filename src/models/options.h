@@ -18,6 +18,14 @@ constexpr auto choices(Normalisation) {
       {{Normalisation::kGroup, "group"}, {Normalisation::kBatch, "batch"}});
 }
 
+// Low-rank adaptation (lora.h).
+struct LoraOptions {
+  int64_t rank = 0;                  // 0 = none
+  std::vector<std::string> targets;  // which layers: parts of their names ("qkv", "attn", "blocks.0.mlp")
+
+  bool operator==(const LoraOptions&) const = default;
+};
+
 struct ModelOptions {
   std::string name = "cnn";                    // a model known to the catalogue of models
   std::string weights;                         // "" = random; a file, or the name of installed or pretrained weights
@@ -30,6 +38,7 @@ struct ModelOptions {
   int64_t adapter = 0;                         // ViT: bottleneck of the adapter after each block; 0 = none
   double dropout = 0.0;
   bool freeze_backbone = false;       // train only adapters, projection and head
+  LoraOptions lora;                   // train low-rank paths, adapters and head only
   std::vector<std::string> personal;  // name prefixes of parameters that never leave the client (e.g. "head.")
 
   bool operator==(const ModelOptions&) const = default;
