@@ -8,7 +8,7 @@ from pathlib import Path
 SECTIONS = [
     ("methods", "Methods", "`method.name`. A method without units is not private.",
      ["name", "what", "family", "units", "observers", "variants", "citation"]),
-    ("models", "Models", "`model.name`, and the keys of `[model]` that each has besides `weights`, `dropout`, `freeze_backbone` and `personal`.",
+    ("models", "Models", "`model.name`, and the keys of `[model]` that each has besides `weights`, `dropout`, `freeze_backbone`, `lora` and `personal`.",
      ["name", "what", "keys", "citation"]),
     ("partitions", "Partitions", "`data.partition`, and the keys of `[data]` that each has of its own.", ["name", "what", "keys"]),
     ("attacks", "Attacks", "`sotto attack RUN --attack NAME`; see [attacks](attacks.md).", ["name", "what", "citation"]),

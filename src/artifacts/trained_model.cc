@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "federation/state_store.h"
 #include "methods/catalogue.h"
+#include "models/lora.h"
 
 #include <fmt/format.h>
 
@@ -68,6 +69,11 @@ TrainedModel::TrainedModel(federation::Setup setup, const methods::Broadcast& br
       name_(std::move(name)),
       round_(round) {
   method_->select(broadcast, state);
+}
+
+NamedTensors TrainedModel::weights() const {
+  const NamedTensors weights = method_->selected_weights();
+  return setup_.spec().model.lora.rank > 0 ? models::merge_lora(weights) : weights;
 }
 
 std::string TrainedModel::why_not_private() const {

@@ -25,7 +25,8 @@ class TrainedModel {
   at::Tensor predict(const at::Tensor& x) const { return method_->predict(x); }
   // Its feature vectors, if it has them.
   at::Tensor features(const at::Tensor& x) const { return method_->features(x); }
-  NamedTensors weights() const { return method_->selected_weights(); }
+  // Under the model's own names: low-rank paths are part of the weights beside which they lie.
+  NamedTensors weights() const;
   const federation::Setup& setup() const { return setup_; }
   int64_t round() const { return round_; }
   // Whose model it is; nothing of the global one.

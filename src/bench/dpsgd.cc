@@ -37,6 +37,13 @@ constexpr double kClipNorm = 1.0;
 constexpr double kNoiseMultiplier = 1.0;
 constexpr int kWarmUpSteps = 2;
 
+// The linear layers before the head, and of a ViT those of the attention; a ResNet has none but its head.
+std::vector<std::string> lora_targets(const std::string& model) {
+  if (model == "vit") return {"attn"};
+  if (model == "mlp") return {"fc1", "fc2"};
+  return {model == "cnn" ? "fc1" : "fc"};
+}
+
 Workload workload(const DpsgdOptions& options) {
   models::ModelOptions model;
   model.name = options.model;
@@ -56,6 +63,7 @@ Workload workload(const DpsgdOptions& options) {
   } else {
     found = {model, {{3, 32, 32}, 10}, 32};
   }
+  if (options.lora > 0) found.model.lora = {options.lora, lora_targets(options.model)};
   if (options.batch > 0) found.batch = options.batch;
   return found;
 }
@@ -144,11 +152,17 @@ json measure_dpsgd(const DpsgdOptions& options) {
     ratios.push_back(private_ms.back() / plain_ms.back());
     progress.advance();
   }
-  return {{"model", options.model},        {"parameters", clipped.parameters()},
-          {"batch", work.batch},           {"threads", options.threads},
-          {"plain_ms", median(plain_ms)},  {"private_ms", median(private_ms)},
-          {"ratio", median(ratios)},       {"plain_peak_mb", plain_mb},
-          {"private_peak_mb", private_mb}, {"memory_ratio", private_mb / plain_mb}};
+  return {{"model", options.model},
+          {"parameters", clipped.parameters()},
+          {"lora", options.lora},
+          {"batch", work.batch},
+          {"threads", options.threads},
+          {"plain_ms", median(plain_ms)},
+          {"private_ms", median(private_ms)},
+          {"ratio", median(ratios)},
+          {"plain_peak_mb", plain_mb},
+          {"private_peak_mb", private_mb},
+          {"memory_ratio", private_mb / plain_mb}};
 }
 
 }  // namespace sotto::bench

@@ -71,6 +71,8 @@ void add_dpsgd(Command& parent) {
       "dpsgd", "A private step (per-example clipping, noise, update) against a plain step of the same model");
   command.option("--model", options->model, "cnn (batch 256), mlp (1024), vit (64) or resnet18 (32)")
       .one_of({"cnn", "mlp", "vit", "resnet18"});
+  command.option("--lora", options->lora, "Train low-rank paths of this rank, and the head; 0 = the whole model")
+      .range(0, 1 << 10);
   command.option("--batch", options->batch, "Records per step").range(1, 1 << 20);
   command.option("--slots", options->slots, "Records per pass of a private step; 0 = chosen").range(0, 64);
   command.option("--seconds", options->seconds, "About how long to measure").range(0.1, 3600.0);

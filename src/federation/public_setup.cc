@@ -51,6 +51,8 @@ PublicSetup::PublicSetup(const config::RunSpec& spec, methods::PublicFacts facts
   if (parts->method->uses_model) {
     RandomStream init(spec.seed, "model-init");
     models::make_model(spec.model, parts->facts.task, init, !spec.privacy);
+  } else if (spec.model.lora.rank > 0) {
+    fail_user("model.lora: '{}' trains something else than what [model] says; leave it out", spec.method);
   }
   parts_ = std::move(parts);
   const methods::ReleasePlan plan = plan_for(facts_of(0, this->facts().least_records));

@@ -148,6 +148,16 @@ TEST(LoadRunSpec, AMethodMaySayWhatStaysPersonalUnlessTheModelDoes) {
   EXPECT_EQ(other.model.personal, std::vector<std::string>{"hidden."});
 }
 
+TEST(LoadRunSpec, LowRankPathsNameTheirLayers) {
+  const RunSpec spec = parse("[model]\nname = \"mlp\"\nlora = { rank = 4, targets = [\"fc1\", \"fc2\"] }\n");
+  EXPECT_EQ(spec.model.lora.rank, 4);
+  EXPECT_EQ(spec.model.lora.targets, (std::vector<std::string>{"fc1", "fc2"}));
+  EXPECT_EQ(parse(spec.to_toml()).model, spec.model);
+  EXPECT_EQ(parse(spec.to_toml()).hash(), spec.hash());
+  EXPECT_NE(parse(spec.to_toml(), {"model.lora.rank=2"}).hash(), spec.hash());
+  EXPECT_EQ(parse("[model]\nlora = { rank = 0 }\n").hash(), parse("").hash());
+}
+
 TEST(LoadRunSpec, FeaturesAreLaidOnAxesOfSomethingNamed) {
   const RunSpec spec = parse("[data]\nfeatures = \"hog\"\nproject_on = \"mnist\"\nproject = 32\n");
   EXPECT_EQ(spec.data.project_on, "mnist");
@@ -191,6 +201,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"[federation]\nlr = -0.1", "greater than 0"},
         BadValue{"[federation]\noptimizer = \"sdg\"", "did you mean 'sgd'?"},
         BadValue{"[data]\nclients = 3\n[federation]\ncohort = 4", "more than the 3 clients"},
+        BadValue{"[model]\nlora = 4", "model.lora must be a table"},
+        BadValue{"[model]\nlora = { rank = 4 }", "model.lora.targets is missing"},
+        BadValue{"[model.lora]\ntargets = [\"fc1\"]", "model.lora.rank is missing"},
+        BadValue{"[model]\nlora = { rank = -1, targets = [\"fc1\"] }", "model.lora.rank must be at least 0"},
+        BadValue{"[model]\nlora = { rank = 1, targets = [\"\"] }", "has an empty name"},
+        BadValue{"[model]\nlora = { rank = 1, target = [\"fc1\"] }", "did you mean 'targets'?"},
         BadValue{"[record]\nuploads = 1", "must be true or false"}, BadValue{"seed = 2020-01-01", "date or time"},
         BadValue{"rounds = = 2", "not valid TOML"},
         BadValue{"[privacy]\ndelta = 1e-5", "privacy.epsilon has no default"},

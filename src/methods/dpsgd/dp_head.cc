@@ -90,6 +90,12 @@ MethodEntry dp_head() {
                      "after Bu et al., NeurIPS 2023", read_head_options, PaperVariant::kNone);
   entry.plan = [inner = entry.plan](const PublicContext& context, const ClientFacts& client) {
     refuse_optimisers(context.spec.federation);
+    if (context.spec.model.lora.rank > 0) {
+      fail_user(
+          "model.lora: 'dp-head' trains a linear head, whose step follows from its noise: leave it out, or train "
+          "low-rank "
+          "paths by 'ldp-fedavg'");
+    }
     return inner(context, client);
   };
   return entry;

@@ -45,8 +45,9 @@ LocalTrainer::LocalTrainer(const PublicContext& context, std::shared_ptr<models:
       flat_(*model_),
       shared_(model_->shared_parameters()),
       personal_(model_->personal_parameters()) {
+  const bool moves_buffers = context.spec.model.lora.rank == 0;  // a frozen layer's statistics stay as they are
   for (const auto& buffer : model_->buffer_tensors()) {
-    if (buffer.value.is_floating_point()) shared_.push_back(buffer);
+    if (moves_buffers && buffer.value.is_floating_point()) shared_.push_back(buffer);
   }
   initial_personal_ = clone(personal_);
 }

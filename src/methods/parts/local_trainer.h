@@ -43,7 +43,8 @@ class LocalTrainer {
 
   models::Model& model() const { return *model_; }
   const models::FlatParameters& flat() const { return flat_; }
-  // Views of the model: shared parameters and floating-point buffers (what FedAvg averages), and personal parameters.
+  // Views of the model: shared parameters and floating-point buffers (what FedAvg averages; no buffers beside low-rank
+  // paths, where nothing changes them), and personal parameters.
   NamedTensors& shared() { return shared_; }
   NamedTensors& personal() { return personal_; }
   // Personal parameters as every client starts with them.

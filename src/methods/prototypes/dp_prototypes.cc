@@ -96,6 +96,8 @@ struct HeadNames {
 };
 
 std::shared_ptr<models::Model> checked_model(const PublicContext& context) {
+  if (context.spec.model.lora.rank > 0)
+    fail_user("model.lora: 'dp-prototypes' makes a classifier of features and trains nothing before it; leave it out");
   auto model = initial_model(context);
   const HeadNames names(*model);
   const at::Tensor weight = find_tensor(model->shared_parameters(), names.weight);

@@ -1,6 +1,7 @@
 #include "methods/prototypes/prototype_model.h"
 
 #include "base/error.h"
+#include "models/lora.h"
 
 #include <ATen/ATen.h>
 
@@ -64,11 +65,19 @@ PrototypeModel::PrototypeModel(const PrototypeModelOptions& options, const model
     seen.record_shape = {options.width};
   }
   encoder_ = register_module("encoder", models::make_model(options.encoder, seen, stream));
-  bool has_parameters = false;
+  bool has_parameters = false, has_paths = false;
   for (auto& parameter : encoder_->named_parameters()) {
     const bool is_of_head = parameter.key().starts_with(encoder_->head_name() + ".");
     if (is_of_head) parameter.value().set_requires_grad(false);
     has_parameters = has_parameters || !is_of_head;
+    has_paths = has_paths || (!is_of_head && models::is_lora(parameter.key()));
+  }
+  if (options.encoder.lora.rank > 0 && !has_paths) {
+    fail_user(
+        "model.lora.targets: only the classifier of model '{}' is named, and prototypes do without it; name other "
+        "layers, "
+        "or leave model.lora out",
+        options.encoder.name);
   }
   encoder_is_fixed_ = !project_first_ && !options.trained_projection && !has_parameters && encoder_->buffers().empty();
   const int64_t given = encoder_->feature_width();
