@@ -146,6 +146,41 @@ TEST(DpFpl, AsPrintedTheClaimIsNotWhatTheNoiseProves) {
   }
 }
 
+TEST(DpFpl, AsPrintedARoundIsOneBatchOfEveryClient) {
+  const std::string privacy = "[privacy]\nepsilon = 2\ndelta = 1e-3\nadjacency = \"replace\"\n";
+  for (const std::string& method : kMembers) {
+    for (const std::string observer : {"", "observer = \"public\"\n"}) {
+      const auto samples = [&](const std::string& options) {
+        privacy::Ledger ledger;
+        const auto setup =
+            small_setup(config(method, "variant = \"paper\"\n" + options, privacy + observer, "batch = 5\n"));
+        return run(setup, ledger).rounds.front().samples;
+      };
+      EXPECT_EQ(samples(""), 4 * 5) << method << " " << observer;
+      EXPECT_EQ(samples("steps = 2\n"), 4 * 10) << method << " " << observer;
+      EXPECT_EQ(samples("steps = 0\n"), small_setup(config(method)).dataset().train.size())
+          << method << " " << observer;
+    }
+  }
+  privacy::Ledger ledger;
+  EXPECT_EQ(run(small_setup(config("dp-fpl", "steps = 1\n", "", "batch = 5\n")), ledger).rounds.front().samples, 4 * 5);
+  expect_refused(config("dp-fpl", "steps = 1\n", budget(2)), "method.steps");
+}
+
+// And the server's sum has one row of each client.
+TEST(DpFpl, AsPrintedTheBatchesOfARoundAreNotAlwaysTheSame) {
+  const auto setup = small_setup(config("promptfl", "variant = \"paper\"\nclip = 1e-6\n",
+                                        "[privacy]\nepsilon = 1e6\ndelta = 1e-3\nadjacency = \"replace\"\nobserver = "
+                                        "\"public\"\n",
+                                        "batch = 5\n"));
+  privacy::Ledger ledger;
+  const Last last = run(setup, ledger, 1);
+  ASSERT_EQ(last.uploads.size(), 12U);
+  EXPECT_FALSE(last.uploads[0].front().value.equal(last.uploads[4].front().value))
+      << "the prompt hardly moves: only other records make another gradient";
+  for (const NamedTensors& upload : last.uploads) EXPECT_LE(upload.front().value.norm().item<double>(), 1.0001e-6);
+}
+
 TEST(DpFpl, PromptsLearnWithoutNoiseAndWithLittle) {
   for (const std::string& method : kMembers) {
     for (const char* privacy : {"", "with"}) {

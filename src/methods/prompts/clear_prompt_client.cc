@@ -17,9 +17,11 @@ class ClearPromptClient : public PromptClient {
     RandomStream order = round.context.stream("batch-order");
     const FederationOptions& federation = context().spec.federation;
     const int64_t records = round.shard.size();
+    int64_t steps = 0;
     for (int64_t epoch = 0; epoch < federation.local_epochs; ++epoch) {
       const at::Tensor shuffled = at::tensor(order.permutation(records), at::kLong);
       for (int64_t begin = 0; begin < records; begin += federation.batch) {
+        if (most_steps() != 0 && ++steps > most_steps()) break;
         const int64_t count = std::min(federation.batch, records - begin);
         const auto evidence = look_at(shuffled.narrow(0, begin, count), round);
         descend(learner().pull_back(PromptLearner::sum_of(evidence) / static_cast<double>(count)));

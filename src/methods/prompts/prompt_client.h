@@ -42,6 +42,8 @@ class PromptClient : public ClientMethod {
   void descend(NamedTensors gradients);
 
   const ClientContext& context() const { return context_; }
+  // In a round; 0: one for every batch.
+  int64_t most_steps() const { return terms_.options.steps; }
   const PromptLearner& learner() const { return learner_; }
 
  private:

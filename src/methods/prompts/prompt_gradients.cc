@@ -21,11 +21,11 @@ privacy::NoisySteps PromptGradients::steps(const PromptLearner& learner, const C
   plan.clip = terms_.options.clip;
   plan.neighbours = terms_.neighbours;
   plan.noise_multiplier = step_multiplier(plan, client);
-  return {plan, mechanism(groups_of(parts(learner)), plan.noise_multiplier)};
+  return {plan, mechanism(groups_of(parts(learner)), plan.noise_multiplier), terms_.options.steps};
 }
 
 privacy::Channel PromptGradients::steps_channel(const privacy::NoisySteps& steps, const ClientFacts& client) const {
-  const int64_t count = steps.plan().steps();
+  const int64_t count = steps.steps();
   return (terms_.trusts_server() ? steps.channel(prompt_names::kLocalPrompt, privacy::Observer::kClients)
                                  : steps.channel(prompt_names::kPrompts, privacy::Observer::kServer))
       .times(client.participations,

@@ -14,7 +14,7 @@ privacy::Channel planned_steps(const PromptGradients& gradients, const PromptLea
   channel.reaching({.coordinates = steps.mechanism().coordinates(),
                     .bound = gradients.step_bound(steps.plan()),
                     .noise_stddev = steps.mechanism().noise_stddev(0),
-                    .summands = turns * static_cast<double>(steps.plan().steps())});
+                    .summands = turns * static_cast<double>(steps.steps())});
   return channel;
 }
 

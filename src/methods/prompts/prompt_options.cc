@@ -18,6 +18,10 @@ PromptOptions read_prompt_options(settings::Section& section) {
   if (section.one_of("batches", "disjoint", {"disjoint", "poisson"}) == "poisson") {
     o.sampling = privacy::Sampling::kPoisson;
   }
+  // Nobody else has the key unless the config says it: runs from before it keep their hashes.
+  if (printed || section.has("steps")) {
+    o.steps = section.integer("steps", printed ? 1 : o.steps, settings::between(0, 1e6));
+  }
   o.in_the_clear = section.boolean("in_the_clear", o.in_the_clear);
   return o;
 }

@@ -38,11 +38,12 @@ struct PromptOptions {
   ClipAt clip_at = ClipAt::kTextFeatures;
   double global_lr = 0;  // 0: federation.lr
   privacy::Sampling sampling = privacy::Sampling::kDisjoint;
+  int64_t steps = 0;  // of a client in a round, each on a batch of its own; 0: one for every batch. As printed: 1
   bool in_the_clear = false;  // no noise, whatever [privacy] says: what a table compares with
   PromptShape shape = {};
 };
 
-// Keys encoder, length, start, clip, clip_at, global_lr, batches and in_the_clear, which all members have.
+// Keys encoder, length, start, clip, clip_at, global_lr, batches, steps and in_the_clear, which all members have.
 PromptOptions read_prompt_options(settings::Section& section);
 
 using PromptReader = PromptOptions (*)(settings::Section&);

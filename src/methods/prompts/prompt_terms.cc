@@ -64,6 +64,11 @@ PromptTerms prompt_terms(const PublicContext& context) {
     fail_user("method.batches: '{}' has disjoint batches in its paper; leave it out, or set variant = \"sound\"",
               spec.method);
   }
+  if (!printed && terms.options.steps != 0) {
+    fail_user(
+        "method.steps: where records are bounded one by one a round is one pass over them; leave it out, or set "
+        "variant = \"paper\"");
+  }
   if (terms.trusts_server()) {
     require_countable_gradients(terms, spec.federation);
     require_rows_that_stay(terms);

@@ -41,11 +41,17 @@ class TrustingPromptClient : public PromptClient {
         [&] { return global_values(learner().global()); });
   }
 
-  // One prompt: nothing happens here that needs noise, and the prompt stays where it is.
+  // One prompt: nothing happens here that needs noise, and the prompt stays where it is. Order matters where not every
+  // batch is looked at.
   void gather(Round& round, std::vector<at::Tensor>& for_server) {
     const int64_t records = round.shard.size(), batch = context().spec.federation.batch;
-    for (int64_t begin = 0; begin < records; begin += batch) {
-      local_rows(at::arange(begin, std::min(records, begin + batch), at::kLong), round, for_server);
+    at::Tensor order = at::arange(records, at::kLong);
+    if (most_steps() != 0) {
+      RandomStream stream = round.context.stream("batch-order");
+      order = at::tensor(stream.permutation(records), at::kLong).narrow(0, 0, std::min(records, most_steps() * batch));
+    }
+    for (int64_t begin = 0; begin < order.size(0); begin += batch) {
+      local_rows(order.narrow(0, begin, std::min(batch, order.size(0) - begin)), round, for_server);
     }
   }
 

@@ -10,7 +10,7 @@ namespace sotto::privacy {
 
 Channel NoisySteps::channel(std::string what, Observer observer) const {
   Channel channel = Channel::gaussian(std::move(what), observer, mechanism_, plan_.neighbours,
-                                      {.touches = plan_.touches(), .draws = plan_.steps()});
+                                      {.touches = plan_.touches(), .draws = steps()});
   channel.sampled_at(plan_.sampling == Sampling::kPoisson ? plan_.rate : 1.0).allocated_to(plan_.allocation());
   return channel;
 }
@@ -21,8 +21,10 @@ Release NoisySteps::run(const Channel& channel, const at::Tensor& indices, const
   SOTTO_INVARIANT(mechanism_.is_paid_by(receipt));
   Batches batches(plan_, indices, receipt, context);
   NoiseSource noise = context.noise_source(receipt, "noise");
+  int64_t taken = 0;
   for (int64_t epoch = 0; epoch < plan_.epochs; ++epoch) {
     for (const at::Tensor& positions : batches.next_epoch()) {
+      if (most_ != 0 && ++taken > most_) break;
       Bounded bounded = gradient(positions);
       mechanism_.perturb(bounded, noise);
       NamedTensors& noisy = Access::values(bounded);

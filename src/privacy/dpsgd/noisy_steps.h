@@ -10,6 +10,8 @@
 #include "privacy/dpsgd/noisy_descent.h"
 #include "privacy/mechanisms/gaussian.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -17,11 +19,13 @@ namespace sotto::privacy {
 
 class NoisySteps {
  public:
-  // Of the plan it reads how records are dealt to steps; bound and noise are the mechanism's.
-  NoisySteps(DescentPlan plan, GroupwiseGaussian mechanism)
-      : plan_(std::move(plan)), mechanism_(std::move(mechanism)) {}
+  // Of the plan it reads how records are dealt to steps; bound and noise are the mechanism's. Of the plan's steps only
+  // the first `most` are taken, if it is not 0; what the plan costs, with all of them, is charged.
+  NoisySteps(DescentPlan plan, GroupwiseGaussian mechanism, int64_t most = 0)
+      : plan_(std::move(plan)), mechanism_(std::move(mechanism)), most_(most) {}
 
   const DescentPlan& plan() const { return plan_; }
+  int64_t steps() const { return most_ == 0 ? plan_.steps() : std::min(plan_.steps(), most_); }
   const GroupwiseGaussian& mechanism() const { return mechanism_; }
 
   // What `run` releases, and what that costs.
@@ -42,6 +46,7 @@ class NoisySteps {
  private:
   DescentPlan plan_;
   GroupwiseGaussian mechanism_;
+  int64_t most_;
 };
 
 }  // namespace sotto::privacy
