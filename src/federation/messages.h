@@ -9,7 +9,7 @@ namespace sotto::federation {
 // The answer to a client that takes its place.
 struct Joined {
   int64_t client = 0;
-  // The last upload of theirs that is here; round 0 if there is none.
+  // The last upload that they have offered; round 0 if there is none.
   int64_t seen_round = 0;
   std::string seen_digest;
 };

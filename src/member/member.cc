@@ -426,7 +426,7 @@ std::optional<SealedUpload> Member::sealed(const Progress& progress) const {
 void Member::check_seen(int64_t round, const std::string& digest) const {
   if (round == 0 || home_.ledger().note(sealed_note(plan_, round)) == digest) return;
   fail_user(
-      "the server has an upload of round {} from here that the home {} knows nothing of: it is an old copy, which has "
+      "the server was offered an upload of round {} that the home {} knows nothing of: it is an old copy, which has "
       "forgotten what it has released; put the latest one back. Nothing was sent",
       round, home_.folder().string());
 }

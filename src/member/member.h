@@ -86,7 +86,7 @@ class Member {
   // that is none of this method's, are NotAllowed.
   Outcome work(const methods::Broadcast& broadcast);
 
-  // The server says that it has this upload of ours. A UserError if we never sealed it: this home is an old copy, which
+  // The server says that we have offered this upload. A UserError if we never sealed it: this home is an old copy, which
   // has forgotten what it has released.
   void check_seen(int64_t round, const std::string& digest) const;
 

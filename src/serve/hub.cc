@@ -41,6 +41,8 @@ constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS uploads (
     round INTEGER NOT NULL, client INTEGER NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL, releases TEXT NOT NULL,
     skipped INTEGER NOT NULL, PRIMARY KEY (round, client));
+  CREATE TABLE IF NOT EXISTS offers (
+    round INTEGER NOT NULL, client INTEGER NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (round, client));
   CREATE TABLE IF NOT EXISTS presence (client INTEGER PRIMARY KEY, heard INTEGER NOT NULL);
   DELETE FROM presence;
 )";
@@ -250,6 +252,35 @@ int64_t Hub::reports(int64_t round) {
   return query.integer(0);
 }
 
+std::string Hub::offered_digest(int64_t round, int64_t client) {
+  io::Statement query(database_, "SELECT digest FROM offers WHERE round = ?1 AND client = ?2");
+  query.bind(1, round).bind(2, client);
+  return query.next() ? query.text(0) : "";
+}
+
+bool Hub::is_stored(const Offer& offer, int64_t client) {
+  io::Statement query(database_, "SELECT 1 FROM uploads WHERE round = ?1 AND client = ?2 AND key = ?3 AND digest = ?4");
+  query.bind(1, offer.round).bind(2, client).bind(3, offer.key).bind(4, offer.digest);
+  return query.next();
+}
+
+// From here on the client may send, and a copy of its home that knows nothing of it is too old, whatever comes of it.
+void Hub::remember(const Offer& offer, int64_t client) {
+  io::Database::Transaction transaction(database_, kDurably);
+  io::Statement(database_, "INSERT INTO offers VALUES (?1, ?2, ?3)")
+      .bind(1, offer.round)
+      .bind(2, client)
+      .bind(3, offer.digest)
+      .next();
+  io::Statement(database_, "UPDATE members SET seen_round = ?1, seen_digest = ?2 WHERE client = ?3")
+      .bind(1, offer.round)
+      .bind(2, offer.digest)
+      .bind(3, client)
+      .next();
+  transaction.commit();
+  fault_point("serve.offered");
+}
+
 Work Hub::work_for(int64_t client) {
   const std::lock_guard lock(mutex_);
   return work_at_hand(client);
@@ -323,13 +354,12 @@ Answer Hub::offer(int64_t client, const Offer& offer) {
   if (!is_digest(offer.key) || !is_digest(offer.digest)) return refused("key and digest must be SHA-256");
   if (offer.bytes <= 0 || offer.bytes > kLargestUpload) return refused("an upload of no or too many bytes");
   if (offer.releases.size() > kMostReleases) return refused("the description of its releases is too long");
-  io::Statement known(database_, "SELECT key, digest FROM uploads WHERE round = ?1 AND client = ?2");
-  known.bind(1, offer.round).bind(2, client);
-  if (known.next()) {
-    if (known.text(0) == offer.key && known.text(1) == offer.digest) return {.verdict = Verdict::kStored};
-    warn("client {} offers another upload for round {} than the one that is here; it is refused", client, offer.round);
-    return refused("another upload of this round is here already");
+  const std::string offered = offered_digest(offer.round, client);
+  if (!offered.empty() && offered != offer.digest) {
+    warn("client {} offers another upload for round {} than before; it is refused", client, offer.round);
+    return refused("another upload was offered for this round");
   }
+  if (is_stored(offer, client)) return {.verdict = Verdict::kStored};
   if (offer.round != round_ || frozen_) return {.verdict = Verdict::kLate};
   if (!cohort_.contains(client)) return refused("this round did not ask for it");
   const auto under_way = incoming_.find(client);
@@ -337,6 +367,7 @@ Answer Hub::offer(int64_t client, const Offer& offer) {
     return {.verdict = Verdict::kSend, .offset = under_way->second->received};
   }
   if (under_way == incoming_.end() && incoming_.size() >= kMostUploadsAtATime) return {.verdict = Verdict::kBusy};
+  if (offered.empty()) remember(offer, client);
   const fs::path file = spool(round_) / fmt::format("{}-{}.part", client, offer.digest.substr(0, 16));
   auto incoming = std::make_shared<Incoming>(file, offer);
   // All of it came in before this process began: it is in order, or was damaged with that one's end.
@@ -401,11 +432,6 @@ Answer Hub::finish(int64_t client, const Offer& offer, const fs::path& part, std
       .bind(3, offer.key)
       .bind(4, offer.digest)
       .bind(5, offer.releases)
-      .next();
-  io::Statement(database_, "UPDATE members SET seen_round = ?1, seen_digest = ?2 WHERE client = ?3")
-      .bind(1, offer.round)
-      .bind(2, offer.digest)
-      .bind(3, client)
       .next();
   transaction.commit();
   fault_point("serve.stored");

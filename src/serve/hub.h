@@ -2,11 +2,12 @@
 // and no learning here; both ask this object.
 //
 //   open      one commit of the round and its cohort
-//   collect   uploads grow in files; a kill keeps what was written, after a power cut clients send again
+//   collect   one commit of every digest that is offered, before the first byte: no other is taken for this client and round;
+//             uploads grow in files; a kill keeps what was written, after a power cut clients send again
 //   frozen    one commit of who reported: the same set is folded however often the process dies after it
 //   closed    the new broadcast is on disk; then one commit, and the round's uploads are removed
 //
-//   SERVER/server.sqlite                    members, rounds, uploads, who was heard of when
+//   SERVER/server.sqlite                    members, rounds, offers, uploads, who was heard of when
 //   SERVER/spool/ROUND/CLIENT.upload        what came in; CLIENT.part while it grows
 //   SERVER/broadcast/ROUND.safetensors      what clients are to fetch
 #pragma once
@@ -138,6 +139,10 @@ class Hub {
   void write_down_who_is_here();
   bool reported(int64_t round, int64_t client);
   int64_t reports(int64_t round);
+  // What the client has offered for this round, whether it came in or not; "" if nothing.
+  std::string offered_digest(int64_t round, int64_t client);
+  bool is_stored(const Offer& offer, int64_t client);
+  void remember(const Offer& offer, int64_t client);
   std::filesystem::path spool(int64_t round) const;
   // All bytes of an upload are in this file; looks at them without holding the lock.
   Answer finish(int64_t client, const Offer& offer, const std::filesystem::path& part,

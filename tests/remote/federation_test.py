@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Federations of processes on the loopback interface that are killed at every durable step.
 
-    federation_test.py SOTTO [--random N]
+    federation_test.py SOTTO [--random N] [--only POINT]
 
-Each federation has replayed noise and the same reporters, so that it must end with the model and the ledgers of an
-undisturbed one, to the last bit, whoever was killed and when; and nobody may ever offer two different uploads for one round.
+With replayed noise and the same reporters a federation must end with the model and the ledgers of an undisturbed one, to
+the last bit, whoever was killed and when. With secure noise whoever draws again has other bytes: the server's list of
+offers must be what the homes have sealed, one digest a client and round, and every release must be paid for once.
 """
 
 import argparse
@@ -22,11 +23,13 @@ import time
 
 CLIENTS = 2
 ROUNDS = 3
-MEMBER_POINTS = ["member.joined", "member.worked", "member.upload-written", "member.state-written", "member.sealed",
-                 "member.sending", "member.sent", "member.settled", "member.left"]
-SERVER_POINTS = ["serve.joined", "serve.opened", "serve.published", "serve.received", "serve.stored", "serve.frozen",
-                 "serve.folded", "serve.checkpointed", "serve.closed"]
-TRUSTED_POINTS = ["serve.frozen", "serve.folded", "serve.checkpointed"]
+# Where a process is killed, and which time that it is there; its next process is killed at the next point. Most are in the
+# second round, where there is a first one to go on from.
+MEMBER_POINTS = ["member.joined:1", "member.worked:2", "member.upload-written:1", "member.state-written:1",
+                 "member.sealed:1", "member.sending:1", "member.sent:1", "member.settled:1", "member.left:1"]
+SERVER_POINTS = ["serve.joined:1", "serve.opened:2", "serve.published:1", "serve.offered:1", "serve.received:1",
+                 "serve.stored:1", "serve.frozen:1", "serve.folded:1", "serve.checkpointed:1", "serve.closed:1"]
+TRUSTED_POINTS = ["serve.frozen:2", "serve.folded:1", "serve.checkpointed:1"]
 EVERYONE = -1  # whose release it is that concerns all clients
 
 CONFIG = """
@@ -62,8 +65,12 @@ quorum = {clients}
 deadline = 100
 """
 
-# The server is trusted: it gets what clients have bounded, and makes the one release of a round. Secure noise cannot be
-# drawn twice, so that models differ from run to run, and ledgers must not.
+# Noise that cannot be drawn twice.
+SECURE = {
+    "config": [('adjacency = "zero-out"', 'adjacency = "zero-out"\nnoise = "secure"')],
+    "policy": [('noise = "replay"\n', "")],
+}
+# The server is trusted: it gets what clients have bounded, and makes the one release of a round.
 CENTRAL = {
     "config": [('name = "ldp-fedavg"', 'name = "dp-fedavg"'), ('personal = ["head."]\n', ""),
                ('adjacency = "zero-out"', 'adjacency = "zero-out"\nunit = "client"\nobserver = "clients"\nnoise = "secure"')],
@@ -104,9 +111,9 @@ def free_port():
 class Federation:
     """One server and its clients; whoever dies is started again."""
 
-    def __init__(self, sotto, folder, central=False):
+    def __init__(self, sotto, folder, kind=None):
         self.sotto, self.folder, self.port = sotto, folder, free_port()
-        config, policy = (changed(CONFIG, CENTRAL["config"]), changed(POLICY, CENTRAL["policy"])) if central else (CONFIG, POLICY)
+        config, policy = (changed(CONFIG, kind["config"]), changed(POLICY, kind["policy"])) if kind else (CONFIG, POLICY)
         (folder / "config.toml").write_text(config.format(rounds=ROUNDS, clients=CLIENTS))
         for client in range(CLIENTS):
             home = folder / f"home-{client}"
@@ -132,11 +139,11 @@ class Federation:
         log = open(self.folder / f"{who}.log", "a")
         return subprocess.Popen(self.command(who), env=environment, stdout=log, stderr=log)
 
-    def run(self, victim=None, kill_at=None, random_kills=None, limit=240):
+    def run(self, victim=None, kill_at=(), random_kills=None, limit=240):
         """How often somebody was killed. Clients come one after the other, so that they always get the same places."""
         who = ["server"] + [f"home-{client}" for client in range(CLIENTS)]
         running, killed, end = {}, 0, time.monotonic() + limit
-        first = {name: (kill_at if name == victim else None) for name in who}
+        ahead = {name: (list(kill_at) if name == victim else []) for name in who}
         waiting = list(who)
         kills_left = 4 if random_kills else 0  # so that it ends, however slow the machine
         next_kill = time.monotonic() + (random_kills.uniform(0.3, 3) if random_kills else 0)
@@ -147,7 +154,7 @@ class Federation:
                     raise AssertionError(f"not done in {limit} s: {set(who) - done}")
                 if waiting and (waiting[0] == "server" or self.joined(who.index(waiting[0]) - 1)):
                     name = waiting.pop(0)
-                    running[name] = self.start(name, first[name])
+                    running[name] = self.start(name, ahead[name].pop(0) if ahead[name] else None)
                 for name, process in list(running.items()):
                     code = process.poll()
                     if code is None:
@@ -160,7 +167,7 @@ class Federation:
                         if self.has_reported(name):
                             done.add(name)
                         else:
-                            running[name] = self.start(name)
+                            running[name] = self.start(name, ahead[name].pop(0) if ahead[name] else None)
                     else:
                         raise AssertionError(f"{name} ended with {code}")
                 if kills_left > 0 and time.monotonic() > next_kill and running:
@@ -194,6 +201,19 @@ class Federation:
             return database.execute("SELECT round, client, observer, what, attempt, noise, sensitivity, steps, generator, run "
                                     "FROM releases ORDER BY run, round, client, what").fetchall()
 
+    def digests(self):
+        """What each home has sealed, which must be what was ever offered to the server, and what it has."""
+        with sqlite3.connect(f"file:{self.folder / 'server/server.sqlite'}?mode=ro", uri=True) as database:
+            offered, here = (sorted(database.execute(f"SELECT members.name, round, digest FROM {table} JOIN members USING (client)"))
+                             for table in ("offers", "uploads"))
+        sealed = []
+        for name in (f"home-{client}" for client in range(CLIENTS)):
+            with sqlite3.connect(f"file:{self.folder / name / 'ledger.sqlite'}?mode=ro", uri=True) as database:
+                for key, digest in database.execute("SELECT key, value FROM meta WHERE key LIKE 'sealed %'"):
+                    sealed.append((name, int(key.split()[-1]), digest))
+        assert offered == here == sorted(sealed), f"{offered} was offered, {here} came in, and {sealed} was sealed"
+        return here
+
     def outcome(self):
         """All that must not depend on who was killed."""
         final = {name: hashlib.sha256(file.read_bytes()).hexdigest()
@@ -205,6 +225,7 @@ class Federation:
                    for name in ["server"] + [f"home-{client}" for client in range(CLIENTS)]}
         for name in ledgers:
             subprocess.run([self.sotto, "ledger", "verify", str(self.folder / name)], check=True, stdout=subprocess.DEVNULL)
+        self.digests()
         logs = "".join(file.read_text() for file in self.folder.glob("*.log"))
         if "offers another upload" in logs:
             raise AssertionError("somebody offered two different uploads for one round")
@@ -219,47 +240,57 @@ def main():
     parser.add_argument("--only", default="", help="only points whose name contains this")
     options = parser.parse_args()
 
-    def federation(central=False, **how):
+    def federation(kind=None, **how):
         with tempfile.TemporaryDirectory(prefix="sotto-federation-") as folder:
-            made = Federation(options.sotto, pathlib.Path(folder), central)
+            made = Federation(options.sotto, pathlib.Path(folder), kind)
             try:
                 killed = made.run(**how)
+                assert killed >= len(how.get("kill_at", ())), f"{killed} of {how} was reached"
                 return killed, made.outcome()
-            except Exception:
+            except BaseException:
                 for log in sorted(pathlib.Path(folder).glob("*.log")):
                     print(f"--- {log.name}\n{log.read_text()[-3000:]}", file=sys.stderr)
                 raise
 
+    def chains(points):
+        """All in one federation; those that are asked for by name in one each."""
+        return [[point] for point in points if options.only in point] if options.only else [points]
+
+    def paid_once(ledgers):
+        return [len(rows) for rows in ledgers.values()] == [CLIENTS * ROUNDS] + [ROUNDS] * CLIENTS
+
     begin = time.monotonic()
+
+    def report(what):
+        print(f"{time.monotonic() - begin:5.1f} s  {what}", flush=True)
+
     _, expected = federation()
     assert len(expected[0]) == CLIENTS and len(set(expected[0].values())) == 1, expected
-    assert [len(rows) for rows in expected[2].values()] == [CLIENTS * ROUNDS] + [ROUNDS] * CLIENTS, expected
-    print(f"undisturbed: {time.monotonic() - begin:.1f} s")
-    cases = [("home-1", point) for point in MEMBER_POINTS] + [("server", point) for point in SERVER_POINTS]
-    for victim, point in cases:
-        if options.only not in point:
-            continue
-        visit = 1 if point.endswith(("joined", "left")) else 2
-        killed, outcome = federation(victim=victim, kill_at=f"{point}:{visit}")
-        assert killed >= 1, f"{point} was never reached"
-        assert outcome == expected, f"{point}: {outcome} instead of {expected}"
-        print(f"killed at {point}: as undisturbed")
-    trusted = [point for point in TRUSTED_POINTS if options.only in point]
+    assert paid_once(expected[2]), expected
+    report("undisturbed")
+    for victim, points in [("home-1", MEMBER_POINTS), ("server", SERVER_POINTS)]:
+        for chain in chains(points):
+            _, outcome = federation(victim=victim, kill_at=chain)
+            assert outcome == expected, f"{chain}: {outcome} instead of {expected}"
+            report(f"killed at {', '.join(chain)}: as undisturbed")
+    for chain in chains(MEMBER_POINTS):
+        _, (_, _, ledgers) = federation(SECURE, victim="home-1", kill_at=chain)
+        assert paid_once(ledgers), f"{chain}: {ledgers}"
+        report(f"noise that cannot be drawn twice, killed at {', '.join(chain)}: one digest a round, paid for once")
+    trusted = chains(TRUSTED_POINTS)
     if trusted:
-        _, (_, _, ledgers) = federation(central=True)
+        _, (_, _, ledgers) = federation(CENTRAL)
         assert sum(row[1] == EVERYONE for row in ledgers["server"]) == ROUNDS, ledgers["server"]
-    for point in trusted:
-        killed, outcome = federation(central=True, victim="server", kill_at=f"{point}:2")
-        assert killed >= 1, f"{point} was never reached"
-        assert outcome[2] == ledgers, f"{point}: {outcome[2]} instead of {ledgers}"
-        print(f"trusted server killed at {point}: every release is paid for once")
+    for chain in trusted:
+        _, outcome = federation(CENTRAL, victim="server", kill_at=chain)
+        assert outcome[2] == ledgers, f"{chain}: {outcome[2]} instead of {ledgers}"
+        report(f"trusted server killed at {', '.join(chain)}: every release is paid for once")
     draw, kills = random.Random(options.seed), 0
     while kills < options.random:
         killed, outcome = federation(random_kills=draw, limit=240)
         assert outcome == expected, f"random kills: {outcome} instead of {expected}"
         kills += killed
-        print(f"{kills} random kills: as undisturbed", flush=True)
-    print(f"all in {time.monotonic() - begin:.0f} s")
+        report(f"{kills} random kills: as undisturbed")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 
 import argparse
 import pathlib
-import sqlite3
 import sys
 import tempfile
 
@@ -29,20 +28,6 @@ class LinkedFederation(federation_test.Federation):
         if self.links and who != "server":
             command[command.index("--server") + 1] = f"127.0.0.1:{self.links.port}"
         return command
-
-    def digests(self):
-        """What each home has sealed, which must be what the server has, and nothing besides."""
-        with sqlite3.connect(f"file:{self.folder / 'server/server.sqlite'}?mode=ro", uri=True) as database:
-            here = sorted(database.execute("SELECT members.name, round, digest FROM uploads JOIN members USING (client)"))
-        there = []
-        for home in sorted(self.folder.glob("home-*")):
-            if not home.is_dir():
-                continue
-            with sqlite3.connect(f"file:{home / 'ledger.sqlite'}?mode=ro", uri=True) as database:
-                for key, digest in database.execute("SELECT key, value FROM meta WHERE key LIKE 'sealed %'"):
-                    there.append((home.name, int(key.split()[-1]), digest))
-        assert here == sorted(there), f"{here} came in, and {there} was sealed"
-        return here
 
 
 def run(sotto, links=None):

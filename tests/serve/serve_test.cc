@@ -340,6 +340,47 @@ TEST_F(HubTest, UploadsGoOnWhereTheyStopped) {
   EXPECT_EQ(hub->join("a", "1").seen_digest, offer.digest);
 }
 
+TEST_F(HubTest, AnOldCopyIsKnownByWhatWasOfferedAndNeverArrived) {
+  auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  home_.home().commit();
+  fs::copy(folder_ / "home", folder_ / "copy", fs::copy_options::recursive);
+  const auto outcome = home_.member().work(first());
+  const Offer offer{1, outcome.upload->key, outcome.upload->digest, outcome.upload->bytes, outcome.upload->releases};
+  EXPECT_EQ(hub->offer(0, offer).verdict, Verdict::kSend);
+  hub->append(0, offer.key, 0, read_file(outcome.upload->file).substr(0, 100));
+  hub->skip(1, 1);
+  hub->collect(1, [] { return false; });
+  EXPECT_EQ(hub->offer(0, offer).verdict, Verdict::kLate);
+  hub = nullptr;
+  hub = this->hub();
+  const Joined joined = hub->join("a", "1");
+  EXPECT_EQ(joined.seen_round, 1);
+  EXPECT_NO_THROW(home_.member().check_seen(joined.seen_round, joined.seen_digest));
+  HomeOf old(folder_ / "copy", setup_, plan_, 0);
+  EXPECT_THROW(old.member().check_seen(joined.seen_round, joined.seen_digest), UserError);
+}
+
+TEST_F(HubTest, OneDigestIsOfferedForARound) {
+  auto hub = this->hub();
+  hub->join("a", "1");
+  open(*hub);
+  const auto outcome = home_.member().work(first());
+  const Offer offer{1, outcome.upload->key, outcome.upload->digest, outcome.upload->bytes, outcome.upload->releases};
+  Offer drawn_again = offer;
+  drawn_again.digest = std::string(64, '0');
+  EXPECT_EQ(hub->offer(0, offer).verdict, Verdict::kSend);
+  EXPECT_EQ(hub->offer(0, drawn_again).verdict, Verdict::kRefused) << "the first is under way";
+  hub->pause(0);
+  EXPECT_EQ(hub->offer(0, drawn_again).verdict, Verdict::kRefused) << "the first was broken off";
+  hub = nullptr;
+  hub = this->hub();
+  open(*hub);
+  EXPECT_EQ(hub->offer(0, drawn_again).verdict, Verdict::kRefused) << "another process";
+  EXPECT_EQ(hand_in(*hub, 0, *outcome.upload).verdict, Verdict::kStored);
+}
+
 TEST_F(HubTest, WhatCameInWholeBeforeTheEndIsTaken) {
   const auto outcome = home_.member().work(first());
   const std::string bytes = read_file(outcome.upload->file);
