@@ -257,11 +257,14 @@ class VirtualClient {
   int pauses_ = 0;
 };
 
-std::string made_up_bytes(const federation::PublicSetup& setup) {
+std::string made_up_bytes(const federation::PublicSetup& setup, const methods::ReleasePlan& releases) {
+  NamedTensors declared;
+  for (const privacy::Channel& channel : releases) channel.append_declared(declared);
   const methods::Broadcast broadcast = setup.method().make_server(setup.context())->open();
   io::SafeTensors content;
   for (const privacy::TensorShape& shape : setup.method().upload_shape(setup.context(), broadcast).tensors) {
-    content.tensors.push_back({shape.name, at::full(shape.sizes, kMadeUpValue, shape.dtype)});
+    const at::Tensor known = find_tensor(declared, shape.name);
+    content.tensors.push_back({shape.name, known.defined() ? known : at::full(shape.sizes, kMadeUpValue, shape.dtype)});
   }
   content.metadata = {{"content", "release"}};
   return io::safetensors_bytes(content);
@@ -279,7 +282,7 @@ net::Identity made_up_identity(const net::KeyPair& authority, const std::string&
 MadeUpUpload::MadeUpUpload(const federation::FederationPlan& plan)
     : plan_(plan),
       releases_(plan.setup().plan_for(plan.setup().facts_of(0, plan.setup().facts().least_records))),
-      bytes_(made_up_bytes(plan.setup())),
+      bytes_(made_up_bytes(plan.setup(), releases_)),
       digest_(sha256(bytes_)) {}
 
 std::string MadeUpUpload::key(int64_t round, int64_t client) const {

@@ -209,8 +209,7 @@ privacy::UploadShape shape_of(const Method& method, const Outside& outside) {
       add({.name = name, .sizes = value.sizes().vec(), .required = channels.size() == 1});
     }
     for (const auto& [name, value] : channel.declared) {
-      privacy::TensorShape number = methods::weight_shape();
-      number.name = name;
+      privacy::TensorShape number = methods::number_shape(name);
       number.required = channels.size() == 1;
       add(std::move(number));
     }

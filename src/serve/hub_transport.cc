@@ -2,9 +2,13 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "federation/released_evaluation.h"
 #include "privacy/event_json.h"
 #include "privacy/upload_file.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,6 +23,25 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostRows = 64;  // of one client in one round
+
+constexpr const char* kDeclared = "declared";
+
+json declared_in(const privacy::Event& event) {
+  const json parameters = json::parse(event.parameters, nullptr, false);
+  return parameters.is_object() ? parameters.value(kDeclared, json::object()) : json::object();
+}
+
+// A number that the plan says is declared stands in the row, and is the one that came in.
+void require_declared(const privacy::Channel& channel, const privacy::Event& event, const NamedTensors& values) {
+  const json stated = declared_in(event);
+  for (const auto& item : declared_in(channel.terms()).items()) {
+    const at::Tensor value = find_tensor(values, item.key());
+    const bool agrees = stated.is_object() && stated.contains(item.key()) && stated[item.key()].is_number() &&
+                        value.defined() && value.numel() == 1 &&
+                        value.item<double>() == stated[item.key()].get<double>();
+    if (!agrees) fail_user("the '{}' in it is not what its release '{}' declares", item.key(), event.what);
+  }
+}
 
 // The rows as the sender describes them: of this round and client, of kinds that the plan has, each once. A UserError
 // otherwise.
@@ -44,6 +67,15 @@ std::vector<privacy::Event> planned_releases(const methods::ReleasePlan& plan, i
   return events;
 }
 
+void require_declared(const methods::ReleasePlan& plan, const std::vector<privacy::Event>& rows,
+                      const NamedTensors& values) {
+  for (const privacy::Event& event : rows) {
+    for (const privacy::Channel& channel : plan) {
+      if (channel.makes(event)) require_declared(channel, event, values);
+    }
+  }
+}
+
 methods::ReleasePlan releases_of(const federation::PublicSetup& setup) {
   return setup.plan_for(setup.facts_of(0, setup.facts().least_records));
 }
@@ -60,8 +92,8 @@ void HubTransport::gather(const methods::Broadcast& broadcast, const std::shared
   // Whatever is wrong with an upload is found while its sender still listens.
   hub_.set_inspector([expected](int64_t of_round, int64_t client, const Upload& upload) -> std::string {
     try {
-      planned_releases(expected->releases, of_round, client, upload.releases);
-      privacy::decode_file(upload.file, expected->shape);
+      const auto rows = planned_releases(expected->releases, of_round, client, upload.releases);
+      require_declared(expected->releases, rows, privacy::decode_file(upload.file, expected->shape).values());
       return "";
     } catch (const privacy::UploadRefused& refusal) {
       return refusal.what();
@@ -91,7 +123,14 @@ void HubTransport::gather(const methods::Broadcast& broadcast, const std::shared
     } catch (const privacy::UploadRefused& refusal) {
       reply.failure = refusal.what();
     }
-    take(std::move(reply), rows);
+    // One upload that cannot be used must not end a federation that would fold it again after every start.
+    try {
+      take(std::move(reply), rows);
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      warn("round {}: the upload of client {} cannot be used and is left out: {}", round, client,
+           text.substr(0, text.find('\n')));
+    }
   }
 }
 

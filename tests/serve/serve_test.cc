@@ -462,6 +462,92 @@ TEST(HostileMember, CannotMakeUpRows) {
   EXPECT_EQ(server.ledger().rows(), 1);
 }
 
+// As somebody would send it who writes his own client.
+member::SealedUpload with_weight(member::SealedUpload upload, const fs::path& file, const std::optional<double>& weight,
+                                 const std::optional<double>& declared) {
+  if (weight) {
+    io::SafeTensors content = io::read_safetensors(upload.file);
+    for (NamedTensor& tensor : content.tensors) {
+      if (tensor.name == "records") tensor.value = at::scalar_tensor(*weight, at::kDouble);
+    }
+    const std::string bytes = io::safetensors_bytes(content);
+    upload.file = file;
+    write_file_atomically(file, bytes);
+    upload.bytes = static_cast<int64_t>(bytes.size());
+    upload.digest = sha256(bytes);
+  }
+  auto rows = nlohmann::json::parse(upload.releases);
+  auto parameters = nlohmann::json::parse(rows[0]["parameters"].get<std::string>());
+  EXPECT_EQ(parameters["declared"]["records"], 80.0);
+  parameters.erase("declared");
+  if (declared) parameters["declared"] = {{"records", *declared}};
+  rows[0]["parameters"] = parameters.dump();
+  upload.releases = rows.dump();
+  return upload;
+}
+
+TEST(HostileMember, CannotWeighWhatItLikes) {
+  const federation::Setup setup = federation::small_setup(config("ldp-fedavg"));
+  const federation::FederationPlan plan = plan_of(setup, "quorum = 1\ndeadline = 0.2\n");
+  const TempFolder folder;
+  Server server(folder / "server", plan, [] { return false; });
+  std::vector<std::unique_ptr<HomeOf>> homes;
+  for (int64_t i = 0; i < kClients; ++i) {
+    homes.push_back(std::make_unique<HomeOf>(folder / fmt::format("home-{}", i), setup, plan, i));
+    server.hub().join(fmt::format("home-{}", i), fmt::format("print-{}", i));
+  }
+  std::thread rounds([&] { EXPECT_TRUE(server.next_round()); });
+  while (server.hub().work_for(0).kind != Work::Kind::kRound) std::this_thread::yield();
+  std::vector<member::SealedUpload> good;
+  for (const auto& home : homes) {
+    good.push_back(*home->member().work(read_broadcast(server.hub(), server.hub().work_for(0))).upload);
+  }
+  const auto refused = [&](int64_t client, std::optional<double> weight, std::optional<double> declared) {
+    const auto bad = with_weight(good[static_cast<size_t>(client)], folder / "bad", weight, declared);
+    const Answer answer = hand_in(server.hub(), client, bad);
+    EXPECT_EQ(answer.verdict, Verdict::kRefused);
+    EXPECT_THAT(answer.reason, HasSubstr("'records'"));
+  };
+  refused(0, {}, {});
+  refused(0, {}, 79.0);
+  refused(1, 1e300, 1e300);
+  refused(2, std::numeric_limits<double>::min(), std::numeric_limits<double>::min());
+  EXPECT_EQ(hand_in(server.hub(), 0, good[0]).verdict, Verdict::kStored);
+  rounds.join();
+  EXPECT_EQ(server.ledger().rows(), 1);
+}
+
+TEST(HostileMember, WhoseUploadCannotBeFoldedIsLeftOut) {
+  const federation::Setup setup = federation::small_setup(config("ldp-fedavg"));
+  const federation::FederationPlan plan = plan_of(setup);
+  const TempFolder folder;
+  Hub hub(folder / "server", plan);
+  privacy::Ledger ledger;
+  HubTransport transport(hub, plan, ledger, [] { return false; });
+  std::vector<int64_t> everybody;
+  std::vector<std::unique_ptr<HomeOf>> homes;
+  for (int64_t i = 0; i < kClients; ++i) {
+    homes.push_back(std::make_unique<HomeOf>(folder / fmt::format("home-{}", i), setup, plan, i));
+    hub.join(fmt::format("home-{}", i), fmt::format("print-{}", i));
+    everybody.push_back(i);
+  }
+  hub.cohort(1, [&] { return everybody; });
+  const methods::Broadcast first = setup.method().make_server(setup.public_context())->open();
+  std::vector<int64_t> used;
+  std::thread round([&] {
+    transport.exchange(everybody, first, [&](federation::Reply&& reply) {
+      TORCH_CHECK(reply.client != 1, "too large for a float");
+      used.push_back(reply.client);
+    });
+  });
+  while (hub.work_for(0).kind != Work::Kind::kRound) std::this_thread::yield();
+  for (int64_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(hand_in(hub, i, *homes[static_cast<size_t>(i)]->member().work(first).upload).verdict, Verdict::kStored);
+  }
+  round.join();
+  EXPECT_EQ(used, (std::vector<int64_t>{0, 2}));
+}
+
 TEST_F(HubTest, TheDeadlineFreezesWhoIsThere) {
   auto hub = this->hub();
   hub->join("a", "1");

@@ -5,10 +5,11 @@
 
 #include <ATen/ATen.h>
 
-#include <limits>
-
 namespace sotto::methods {
 namespace {
+
+constexpr double kLeastNumber = 1e-24;
+constexpr double kMostNumber = 1e24;
 
 enum class Uploads { kModels, kUpdates };
 
@@ -76,8 +77,12 @@ std::unique_ptr<ServerMethod> make_averaging_server(const PublicContext& context
   return make_averaging_server_from(clone(trainer.shared()));
 }
 
+privacy::TensorShape number_shape(const std::string& name) {
+  return {.name = name, .dtype = at::kDouble, .least = kLeastNumber, .most = kMostNumber};
+}
+
 privacy::TensorShape weight_shape() {
-  return {.name = kRecordsName, .dtype = at::kDouble, .least = std::numeric_limits<double>::min()};
+  return number_shape(kRecordsName);
 }
 
 NamedTensor declared_weight(double weight) {

@@ -3,6 +3,8 @@
 
 #include "methods/method.h"
 
+#include <string>
+
 namespace sotto::methods {
 
 // The name of the scalar that carries a client's weight in its upload.
@@ -21,7 +23,10 @@ std::unique_ptr<ServerMethod> make_updating_server_from(NamedTensors start);
 privacy::UploadShape averaging_shape(const NamedTensors& start);
 // Of FedAvg's.
 privacy::UploadShape model_shape(const PublicContext& context);
-// How the weight travels.
+// How a positive number travels that follows from settings and declared facts. Its bounds are far beyond what settings
+// can lead to, and so far from where floats end that nothing it multiplies overflows by it alone.
+privacy::TensorShape number_shape(const std::string& name);
+// How the weight travels: a number of records, or one over the variance of what was noised.
 privacy::TensorShape weight_shape();
 NamedTensor declared_weight(double weight);
 

@@ -11,6 +11,7 @@
 //
 // Proof: docs/proofs/cell-sums.md
 #include "base/error.h"
+#include "methods/parts/averaging.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/trainer_client.h"
 #include "methods/prototypes/class_means.h"
@@ -401,8 +402,8 @@ MethodEntry dp_prototypes() {
                 const int64_t classes = context.facts.task.classes;
                 return privacy::UploadShape{.tensors = {{.name = kSums, .sizes = {classes, width(context)}},
                                                         {.name = "counts", .sizes = {classes}},
-                                                        {.name = kSumNoise, .dtype = at::kDouble, .least = 0},
-                                                        {.name = kCountNoise, .dtype = at::kDouble, .least = 0}}};
+                                                        number_shape(kSumNoise),
+                                                        number_shape(kCountNoise)}};
               }};
 }
 
