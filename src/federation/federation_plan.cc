@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -100,15 +102,32 @@ config::RunSpec without_paths(config::RunSpec spec) {
   return spec;
 }
 
-// A name of something installed, not a file: a server must not make a client open its files.
-void refuse_files(const json& config) {
-  const auto is_path = [](const json& value) {
-    return value.is_string() && value.get_ref<const std::string&>().find_first_of("/\\~") != std::string::npos;
+constexpr const char* kEncoder =
+    "encoder";  // also of prototypes, where it is a word that a folder may have as its name
+// Keys whose value may be a file; where it is anything else, a name of something installed or a word.
+constexpr std::array<const char*, 9> kMayNameFiles{"path",       "weights", "schema", "curve",      "features",
+                                                   "project_on", kEncoder,  "centre", "public_data"};
+
+// Also one that only looks like a name, and lies where the program was started: there files are found before what is
+// installed. Of several backbones every one counts.
+bool names_file(const std::string& key, const std::string& value) {
+  if (value.find_first_of("/\\~") != std::string::npos) return true;
+  const auto lies_here = [&](const std::string& name) {
+    std::error_code ignored;
+    return key == kEncoder ? fs::is_regular_file(name, ignored) : fs::exists(name, ignored);
   };
+  std::istringstream parts(value);
+  for (std::string part; std::getline(parts, part, '+');) {
+    if (lies_here(part)) return true;
+  }
+  return lies_here(value);
+}
+
+// A server must not make a client open its files.
+void refuse_files(const json& config) {
   const auto visit = [&](const auto& self, const json& value, const std::string& key) -> void {
-    const bool names_files = key == "path" || key == "weights" || key == "schema" || key == "curve" ||
-                             key == "features" || key == "project_on";
-    if (names_files && is_path(value)) {
+    const bool may = std::find(kMayNameFiles.begin(), kMayNameFiles.end(), key) != kMayNameFiles.end();
+    if (may && value.is_string() && names_file(key, value.get_ref<const std::string&>())) {
       fail_user("the plan names a file of this machine as '{}': {}; it must not", key, value.get<std::string>());
     }
     if (!value.is_structured()) return;

@@ -30,6 +30,8 @@ std::vector<std::string> fuzz::seeds() {
   const std::string head = "rounds = 3\nseed = 5\n[data]\nclients = 2\n";
   return {plan_text(head + kSchema + kModel + "[method]\nname = \"ldp-fedavg\"\n" + kPrivacy, "records = 60\n"),
           plan_text(head + kModel + "[method]\nname = \"fedavg\"\n",
+                    "kind = \"features\"\nshape = [6]\nclasses = [\"a\", \"b\"]\nrecords = 20\n"),
+          plan_text(head + "centre = \"record\"\nnormalise = true\n[method]\nname = \"promptfl\"\nencoder = \"tiny\"\n",
                     "kind = \"features\"\nshape = [6]\nclasses = [\"a\", \"b\"]\nrecords = 20\n")};
 }
 

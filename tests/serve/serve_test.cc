@@ -106,6 +106,24 @@ TEST(Plan, FromAHostileServerIsRefused) {
   refused(with("\"version\":1", "\"version\":9"), "version 9");
   refused(with("\"config\":", "\"konfig\":"), "config");
   refused(with("weights = ''", "weights = '/etc/shadow'"), "names a file");
+  // Also those that look like names: a key that lies where the program was started.
+  const TempFolder here;
+  write_file_atomically(here / "client.key", "secret");
+  const fs::path before = fs::current_path();
+  fs::current_path(here.path());
+  const std::vector<std::string> secrets = {(here / "client.key").string(), "client.key"};
+  for (const std::string& secret : secrets) {
+    refused(with("weights = ''", fmt::format("weights = '{}'", secret)), "names a file");
+    refused(with("features = ''", fmt::format("features = '{}'", secret)), "names a file");
+    for (const char* key : {"centre", "project_on"}) {
+      refused(with("[data]\\n", fmt::format("[data]\\n{} = '{}'\\n", key, secret)), "names a file");
+    }
+    for (const char* key : {"encoder", "public_data", "curve"}) {
+      refused(with("[method]\\n", fmt::format("[method]\\n{} = '{}'\\n", key, secret)), "names a file");
+    }
+  }
+  refused(with("weights = ''", "weights = 'elsewhere+client.key'"), "names a file");
+  fs::current_path(before);
   refused(with("\"shape\":[6]", "\"shape\":[-6]"), "shape");
   refused(with("\"shape\":[6]", "\"shape\":[6,6]"), "shape");
   refused(with("\"records\":80.0", "\"records\":1e999"), "");
