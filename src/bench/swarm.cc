@@ -286,7 +286,7 @@ MadeUpUpload::MadeUpUpload(const federation::FederationPlan& plan)
       digest_(sha256(bytes_)) {}
 
 std::string MadeUpUpload::key(int64_t round, int64_t client) const {
-  return sha256(json::array({plan_.hash(), client, round, "upload"}).dump());
+  return plan_.upload_key(client, round);
 }
 
 std::string MadeUpUpload::releases(int64_t round, int64_t client) const {

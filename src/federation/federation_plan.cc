@@ -237,6 +237,10 @@ FederationPlan::FederationPlan(std::string text) : text_(std::move(text)) {
   finish(spec, std::move(facts), evaluation);
 }
 
+std::string FederationPlan::upload_key(int64_t client, int64_t round) const {
+  return sha256(json::array({hash_, client, round, "upload"}).dump());
+}
+
 void FederationPlan::finish(const config::RunSpec& spec, methods::PublicFacts facts,
                             std::optional<EvaluationTerms> evaluation) {
   hash_ = sha256(text_);

@@ -47,6 +47,8 @@ class FederationPlan {
   const std::string& text() const { return text_; }
   // SHA-256 of the text.
   const std::string& hash() const { return hash_; }
+  // Names the one upload of this client and round, on every retry.
+  std::string upload_key(int64_t client, int64_t round) const;
   // As much of it as names it among people and files.
   std::string short_hash() const { return hash_.substr(0, 16); }
 

@@ -27,7 +27,7 @@ struct Work {
 // An upload that a client would send.
 struct Offer {
   int64_t round = 0;
-  std::string key;     // SHA-256 of plan, client, round and what it is: the same on every retry
+  std::string key;     // FederationPlan::upload_key
   std::string digest;  // SHA-256 of the bytes
   int64_t bytes = 0;
   std::string releases;  // rows of the client's ledger that it rests on, as JSON

@@ -381,7 +381,7 @@ Outcome Member::seal(int64_t round, Progress progress, const privacy::Upload& up
   const auto begin = std::chrono::steady_clock::now();
   SealedUpload made;
   made.round = round;
-  made.key = sha256(json::array({plan_.hash(), client_, round, "upload"}).dump());
+  made.key = plan_.upload_key(client_, round);
   made.releases = releases;
   made.file = outbox_file(round);
   const std::string bytes = privacy::encode(upload);

@@ -299,12 +299,8 @@ class FederationImpl : public v1::Federation::CallbackService {
     const Peer peer = peer_of(*context);
     if (peer.name.empty())
       return finish(context, Status(StatusCode::UNAUTHENTICATED, "the certificate names no client"));
-    if (peer.revoked) {
-      return finish(context, Status(StatusCode::PERMISSION_DENIED, "this certificate was revoked"));
-    }
-    if (request->plan_hash() != plan_.hash()) {
-      return finish(context, Status(StatusCode::FAILED_PRECONDITION, "the plan was another one; fetch it again"));
-    }
+    if (peer.revoked) return finish(context, revoked());
+    if (request->plan_hash() != plan_.hash()) return finish(context, another_plan());
     try {
       const serve::Joined joined = hub_.join(peer.name, peer.fingerprint);
       reply->set_client(joined.client);
@@ -319,9 +315,12 @@ class FederationImpl : public v1::Federation::CallbackService {
     }
   }
 
-  ServerUnaryReactor* Next(CallbackServerContext* context, const v1::NextRequest*, v1::NextReply* reply) override {
+  ServerUnaryReactor* Next(CallbackServerContext* context, const v1::NextRequest* request,
+                           v1::NextReply* reply) override {
     const auto client = member(*context);
     if (!client) return finish(context, not_a_member());
+    // Whoever was here before may have been another server.
+    if (request->plan_hash() != plan_.hash()) return finish(context, another_plan());
     ServerUnaryReactor* reactor = context->DefaultReactor();
     std::make_shared<Poll>(hub_, *client, reactor, reply)->start();
     return reactor;
@@ -396,6 +395,10 @@ class FederationImpl : public v1::Federation::CallbackService {
   }
   static Status not_a_member() {
     return {StatusCode::PERMISSION_DENIED, "join first; or this certificate was revoked"};
+  }
+  static Status revoked() { return {StatusCode::PERMISSION_DENIED, "this certificate was revoked"}; }
+  static Status another_plan() {
+    return {StatusCode::FAILED_PRECONDITION, "this server has another plan; fetch it again"};
   }
 
   serve::Hub& hub_;

@@ -351,7 +351,8 @@ fs::path Hub::spool(int64_t round) const {
 
 Answer Hub::offer(int64_t client, const Offer& offer) {
   std::unique_lock lock(mutex_);
-  if (!is_digest(offer.key) || !is_digest(offer.digest)) return refused("key and digest must be SHA-256");
+  if (offer.key != plan_.upload_key(client, offer.round)) return refused("its key is of another plan, round or client");
+  if (!is_digest(offer.digest)) return refused("its digest is no SHA-256");
   if (offer.bytes <= 0 || offer.bytes > kLargestUpload) return refused("an upload of no or too many bytes");
   if (offer.releases.size() > kMostReleases) return refused("the description of its releases is too long");
   const std::string offered = offered_digest(offer.round, client);

@@ -139,7 +139,18 @@ TEST_F(Replays, AnotherUploadForTheSameRoundIsRefused) {
   const SealedUpload theirs = upload;
   const federation::Answer answer = answer_to(1, theirs);
   EXPECT_EQ(answer.verdict, Verdict::kRefused);
-  EXPECT_THAT(answer.reason, ::testing::HasSubstr("another round or client"));
+  EXPECT_THAT(answer.reason, ::testing::HasSubstr("another plan, round or client"));
+  stop_ = true;
+}
+
+TEST_F(Replays, ADifferentPlanIsRefusedAtEveryStep) {
+  const federation::FederationPlan other = serve::plan_of(setup_, "deadline = 3\n");
+  EXPECT_THROW(clients_[0]->next(other.hash()), UserError) << "the server was replaced while this client worked";
+  EXPECT_THROW(clients_[0]->join(other.hash()), UserError);
+  SealedUpload upload = work(0, task_of(0));
+  upload.key = other.upload_key(0, 1);
+  EXPECT_EQ(deliver(0, upload), Verdict::kRefused);
+  EXPECT_EQ(task_of(0).kind, Work::Kind::kRound) << "nothing of it was used";
   stop_ = true;
 }
 

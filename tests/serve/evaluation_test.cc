@@ -233,6 +233,7 @@ TEST_F(Asking, NothingElsePassesForAnEvaluation) {
   last.round = 2;
   member::SealedUpload upload = *homes_[0]->member().work(last).upload;
   upload.round = 1;
+  upload.key = plan_.upload_key(0, 1);
   nlohmann::json rows = nlohmann::json::parse(upload.releases);
   rows[0]["round"] = 1;
   upload.releases = rows.dump();

@@ -431,8 +431,18 @@ TEST_F(HubTest, WhatIsWrongIsRefused) {
   EXPECT_EQ(changed([](Offer& o) { o.digest = "x"; }), Verdict::kRefused);
   EXPECT_EQ(changed([](Offer& o) { o.bytes = -1; }), Verdict::kRefused);
   EXPECT_EQ(changed([](Offer& o) { o.bytes = int64_t{1} << 60; }), Verdict::kRefused);
-  EXPECT_EQ(changed([](Offer& o) { o.round = 2; }), Verdict::kLate);
-  EXPECT_EQ(hub->offer(2, good).verdict, Verdict::kRefused) << "not of the cohort";
+  EXPECT_EQ(changed([](Offer& o) { o.round = 2; }), Verdict::kRefused) << "the key is of another round";
+  EXPECT_EQ(changed([&](Offer& o) {
+              o.round = 2;
+              o.key = plan_.upload_key(0, 2);
+            }),
+            Verdict::kLate);
+  const federation::FederationPlan another = plan_of(setup_, "deadline = 3\n");
+  EXPECT_EQ(changed([&](Offer& o) { o.key = another.upload_key(0, 1); }), Verdict::kRefused);
+  EXPECT_EQ(hub->offer(1, good).verdict, Verdict::kRefused) << "another client's";
+  Offer uninvited = good;
+  uninvited.key = plan_.upload_key(2, 1);
+  EXPECT_THAT(hub->offer(2, uninvited).reason, HasSubstr("did not ask")) << "not of the cohort";
   EXPECT_EQ(hub->offer(0, good).verdict, Verdict::kSend);
   const std::string noise(static_cast<size_t>(good.bytes), 'x');
   EXPECT_EQ(hub->append(0, good.key, 0, noise + "y").verdict, Verdict::kRefused);
