@@ -7,6 +7,10 @@ std::shared_ptr<const models::TaskData> load_records(const Policy& policy, const
   data::DataOptions options = policy.data;
   options.schema = spec.data.schema;
   options.features = spec.data.features;
+  options.project_on = spec.data.project_on;
+  options.project = spec.data.project;
+  options.centre = spec.data.centre;
+  options.normalise = spec.data.normalise;
   options.image_size = spec.data.image_size;
   return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
 }

@@ -1,8 +1,11 @@
 #include "../support/expect_user_error.h"
 #include "at_home.h"
 #include "base/interrupt.h"
+#include "config/load.h"
 #include "federation/state_store.h"
+#include "member/records.h"
 #include "methods/catalogue.h"
+#include "models/task_data.h"
 #include "privacy/guarantee.h"
 #include "transport/simulation.h"
 
@@ -295,6 +298,37 @@ TEST(Policies, NoFileAllowsNothing) {
   EXPECT_FALSE(policy.unproven);
   EXPECT_EQ(policy.noise, privacy::Generator::kSecure);
   EXPECT_EQ(policy.trust, std::vector<std::string>{"local"});
+}
+
+TEST(Records, ArePlacedAsThePlanSays) {
+  const TempFolder folder;
+  const fs::path table_file = folder / "records.csv";
+  write_file_atomically(table_file, "x,y,label\n1,2,no\n-1,0.5,yes\n2,2.5,no\n0,-3,yes\n");
+  const auto simulated = [&](const std::string& placed) {
+    return config::parse_run_spec(
+        fmt::format("rounds = 2\n[data]\nname = \"custom\"\npath = \"{}\"\nclients = 2\n{}[data.schema]\ncolumns = "
+                    "[{{name = \"x\", kind = \"number\", range = [-3, 3]}}, {{name = \"y\", kind = \"number\", range = "
+                    "[-3, 3]}}, {{name = \"label\", kind = \"label\", values = [\"no\", \"yes\"]}}]\n[model]\nname = "
+                    "\"mlp\"\nhidden = [4]\n[method]\nname = \"fedavg\"\n",
+                    table_file.string(), placed),
+        "test.toml", {});
+  };
+  member::Policy policy;
+  policy.data.name = "custom";
+  policy.data.path = table_file.string();
+  at::Tensor as_they_are;
+  for (const std::string placed : {"", "centre = \"record\"\n", "normalise = true\n"}) {
+    const config::RunSpec spec = simulated(placed);
+    const federation::FederationPlan plan(spec, table("records = 2\n", "declared"), std::nullopt);
+    const at::Tensor own = member::load_records(policy, plan)->dataset.train.x;
+    const at::Tensor there = models::load_task_data(spec.data, spec.model, spec.seed).dataset.train.x;
+    EXPECT_TRUE(at::equal(own, there)) << placed;
+    if (placed.empty()) {
+      as_they_are = own;
+    } else {
+      EXPECT_FALSE(at::equal(own, as_they_are)) << placed;
+    }
+  }
 }
 
 class HubTest : public ::testing::Test {
