@@ -289,6 +289,7 @@ class FederationImpl : public v1::Federation::CallbackService {
                                     fmt::format("the server speaks version {} of the protocol, and the client {} to {}",
                                                 kProtocol, request->oldest_version(), request->newest_version())));
     }
+    if (peer_of(*context).revoked) return finish(context, revoked());
     reply->set_version(kProtocol);
     reply->set_text(plan_.text());
     return finish(context, Status::OK);
