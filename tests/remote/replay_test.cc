@@ -1,11 +1,14 @@
-// Messages that come twice, late, or again after all is over: over a real connection, to a real server.
+// Messages that come twice, late, in another order, or again after all is over: over a real connection, to a real server.
 #include "../serve/at_home.h"
 #include "base/interrupt.h"
+#include "remote/channel_options.h"
 #include "remote/client.h"
+#include "remote/federation.grpc.pb.h"
 #include "remote/service.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -123,6 +126,80 @@ TEST_F(Replays, TheSameMessageTwiceCountsOnce) {
   for (const auto& home : homes_) EXPECT_EQ(home->home().ledger().rows(), kRounds);
   for (const auto& client : clients_) client->leave();
   EXPECT_NO_THROW(clients_[0]->leave()) << "twice";
+}
+
+// A client that sends its messages as it likes.
+class Disorderly {
+ public:
+  Disorderly(int port, std::string name)
+      : name_(std::move(name)),
+        stub_(v1::Federation::NewStub(
+            grpc::CreateChannel(fmt::format("127.0.0.1:{}", port), grpc::InsecureChannelCredentials()))) {}
+
+  v1::OfferReply offer(const SealedUpload& upload) {
+    grpc::ClientContext context;
+    context.AddMetadata(kNameHeader, name_);
+    v1::OfferRequest request;
+    request.set_round(upload.round);
+    request.set_key(upload.key);
+    request.set_digest(upload.digest);
+    request.set_bytes(upload.bytes);
+    request.set_releases(upload.releases);
+    v1::OfferReply reply;
+    EXPECT_TRUE(stub_->Offer(&context, request, &reply).ok());
+    return reply;
+  }
+
+  // Pieces as [from, to) of these bytes, in this order, in one call.
+  v1::OfferReply submit(const std::string& key, const std::string& bytes,
+                        const std::vector<std::pair<size_t, size_t>>& pieces) {
+    grpc::ClientContext context;
+    context.AddMetadata(kNameHeader, name_);
+    v1::OfferReply reply;
+    const auto writer = stub_->Submit(&context, &reply);
+    for (const auto& [from, to] : pieces) {
+      v1::Chunk chunk;
+      chunk.set_key(key);
+      chunk.set_offset(static_cast<int64_t>(from));
+      chunk.set_data(bytes.substr(from, to - from));
+      if (!writer->Write(chunk)) break;
+    }
+    writer->WritesDone();
+    EXPECT_TRUE(writer->Finish().ok());
+    return reply;
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<v1::Federation::Stub> stub_;
+};
+
+TEST_F(Replays, TheOrderOfMessagesIsTheServersToDecide) {
+  const SealedUpload upload = kept(work(0, task_of(0)), folder_.path());
+  const std::string bytes = read_file(upload.file);
+  const size_t size = bytes.size();
+  const size_t half = size / 2;
+  Disorderly client(service_.port(), "home-0");
+  EXPECT_EQ(client.submit(upload.key, bytes, {{0, size}}).verdict(), v1::OfferReply::LATE)
+      << "bytes before their offer";
+  SealedUpload early = upload;
+  early.round = 2;
+  early.key = plan_.upload_key(0, 2);
+  EXPECT_EQ(client.offer(early).verdict(), v1::OfferReply::LATE) << "a round that is not open yet";
+  EXPECT_EQ(clients_[0]->join(plan_.hash()).seen_round, 0) << "nothing of it is remembered";
+
+  EXPECT_EQ(client.offer(upload).verdict(), v1::OfferReply::SEND);
+  v1::OfferReply reply = client.submit(upload.key, bytes, {{half, size}, {0, half}});
+  EXPECT_EQ(reply.verdict(), v1::OfferReply::SEND) << "the second half before the first";
+  EXPECT_EQ(reply.offset(), 0);
+  EXPECT_EQ(client.offer(upload).verdict(), v1::OfferReply::SEND);
+  reply = client.submit(upload.key, bytes, {{0, half}, {0, half}});
+  EXPECT_EQ(reply.offset(), static_cast<int64_t>(half)) << "the first half twice";
+  EXPECT_EQ(client.offer(upload).offset(), static_cast<int64_t>(half));
+  EXPECT_EQ(client.submit(upload.key, bytes, {{half, size}}).verdict(), v1::OfferReply::STORED);
+  EXPECT_EQ(client.submit(upload.key, bytes, {{half, size}}).verdict(), v1::OfferReply::LATE) << "all of it is here";
+  EXPECT_EQ(deliver(0, upload), Verdict::kStored);
+  stop_ = true;
 }
 
 TEST_F(Replays, AnotherUploadForTheSameRoundIsRefused) {
