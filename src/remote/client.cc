@@ -113,6 +113,9 @@ struct Client::Parts {
   };
   std::mutex mutex;
   ClientContext* current = nullptr;
+  // The beginning of a broadcast whose connection broke.
+  std::string fetched;
+  std::string fetched_digest;
 
   template <typename Duration, typename Request, typename Reply>
   Reply call(Status (v1::Federation::Stub::*method)(ClientContext*, const Request&, Reply*), const Request& request,
@@ -171,25 +174,30 @@ federation::Work Client::next(const std::string& plan_hash) {
 
 std::string Client::fetch(const std::string& digest, int64_t bytes) {
   if (bytes <= 0 || bytes > kLargestBroadcast) fail_user("{} offers a broadcast of {} bytes", parts_->address, bytes);
-  std::string content;
+  std::string& content = parts_->fetched;
+  if (std::exchange(parts_->fetched_digest, digest) != digest) content.clear();
   content.reserve(static_cast<size_t>(bytes));
   ClientContext context;
   parts_->prepare(context, kTransfer);
   const Parts::Current under_way(*parts_, context);
   v1::FetchRequest request;
   request.set_digest(digest);
+  request.set_offset(static_cast<int64_t>(content.size()));
   const auto reader = parts_->stub->Fetch(&context, request);
   v1::Chunk chunk;
-  while (reader->Read(&chunk)) {
-    if (content.size() + chunk.data().size() > static_cast<size_t>(bytes)) {
-      context.TryCancel();
-      break;
-    }
-    content += chunk.data();
+  bool fits = true;
+  while (fits && reader->Read(&chunk)) {
+    fits = chunk.offset() == static_cast<int64_t>(content.size()) &&
+           content.size() + chunk.data().size() <= static_cast<size_t>(bytes);
+    if (fits) content += chunk.data();
   }
-  check(reader->Finish(), parts_->address);
-  if (sha256(content) != digest) throw Unreachable("what came in is not what was announced");
-  return content;
+  if (!fits) context.TryCancel();
+  const Status end = reader->Finish();
+  if (fits) check(end, parts_->address);  // what is here is kept for the next time
+  std::string whole = std::exchange(content, {});
+  parts_->fetched_digest.clear();
+  if (!fits || sha256(whole) != digest) throw Unreachable("what came in is not what was announced");
+  return whole;
 }
 
 federation::Answer Client::deliver(const federation::Offer& upload, const fs::path& path,

@@ -37,7 +37,7 @@ class Client {
   federation::Joined join(const std::string& plan_hash);
   // Waits for up to half a minute.
   federation::Work next(const std::string& plan_hash);
-  // Bytes with this digest, or Unreachable.
+  // Bytes with this digest, or Unreachable; then the next try goes on where this one stopped.
   std::string fetch(const std::string& digest, int64_t bytes);
   // Sends what the server does not have yet of this file, and waits while it is busy: kStored, kLate or kRefused.
   federation::Answer deliver(const federation::Offer& upload, const std::filesystem::path& file,

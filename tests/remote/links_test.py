@@ -55,8 +55,10 @@ def main():
     outcome, same, links = run(options.sotto, lambda port: BadLinks(port, options.seed, options.cuts))
     assert links.cuts >= options.cuts // 2, f"only {links.cuts} connections were cut"
     assert links.cut_within_uploads >= 1, "no connection was cut within an upload"
+    assert links.cut_within_broadcasts >= 1, "no connection was cut within a broadcast"
     assert outcome == expected and same == digests, "another result than over good links"
-    print(f"{links.cuts} connections cut, {links.cut_within_uploads} of them within uploads: as over good links")
+    print(f"{links.cuts} connections cut, {links.cut_within_uploads} of them within uploads and "
+          f"{links.cut_within_broadcasts} within broadcasts: as over good links")
 
 
 if __name__ == "__main__":
