@@ -206,6 +206,7 @@ class Session {
     const auto last = fetch(task, task.round);
     if (!last) return;
     kept_.keep_final(*last);
+    fault_point("member.final-kept");
     result.score = member.evaluate(*last);
     result.participations = member.participations();
     result.spent_epsilon = member.spent_epsilon();
@@ -252,6 +253,7 @@ json to_json(const SessionResult& result) {
 }
 
 void mark_reported(const SessionResult& result) {
+  fault_point("member.reported");
   member::FederationFolder(result.folder).forget_result();
 }
 

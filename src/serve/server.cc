@@ -73,13 +73,16 @@ std::optional<nlohmann::json> Server::evaluate() {
   nlohmann::json evaluation = evaluation_json(transport_.collect_evaluation(federation_->broadcast()), terms->records,
                                               static_cast<int64_t>(asked.size()));
   directory_.ledger().commit();
+  fault_point("serve.evaluated");
   write_evaluation(folder_, evaluation);
+  fault_point("serve.evaluation-written");
   hub_.close(round);
   return evaluation;
 }
 
 artifacts::RunSummary Server::finish() {
   artifacts::RunSummary summary = directory_.finish();
+  fault_point("serve.summarised");
   hub_.publish(federation_->broadcast(), true);
   return summary;
 }

@@ -26,9 +26,12 @@ ROUNDS = 3
 # Where a process is killed, and which time that it is there; its next process is killed at the next point. Most are in the
 # second round, where there is a first one to go on from.
 MEMBER_POINTS = ["member.joined:1", "member.worked:2", "member.upload-written:1", "member.state-written:1",
-                 "member.sealed:1", "member.sending:1", "member.sent:1", "member.settled:1", "member.left:1"]
+                 "member.sealed:1", "member.sending:1", "member.sent:1", "member.settled:1", "member.final-kept:1",
+                 "member.left:1", "member.reported:1"]
 SERVER_POINTS = ["serve.joined:1", "serve.opened:2", "serve.published:1", "serve.offered:1", "serve.received:1",
-                 "serve.stored:1", "serve.frozen:1", "serve.folded:1", "serve.checkpointed:1", "serve.closed:1"]
+                 "serve.stored:1", "serve.frozen:1", "serve.folded:1", "serve.checkpointed:1", "serve.closed:1",
+                 "serve.summarised:1"]
+EVALUATION_POINTS = ["serve.evaluated:1", "serve.evaluation-written:1", "serve.closed:1"]
 TRUSTED_POINTS = ["serve.frozen:2", "serve.folded:1", "serve.checkpointed:1"]
 EVERYONE = -1  # whose release it is that concerns all clients
 
@@ -65,10 +68,11 @@ quorum = {clients}
 deadline = 100
 """
 
-# Noise that cannot be drawn twice.
+# Noise that cannot be drawn twice; and clients are asked how good the model is, which is one release more.
 SECURE = {
-    "config": [('adjacency = "zero-out"', 'adjacency = "zero-out"\nnoise = "secure"')],
-    "policy": [('noise = "replay"\n', "")],
+    "config": [('adjacency = "zero-out"', 'adjacency = "zero-out"\nnoise = "secure"'), ('personal = ["head."]\n', ""),
+               ("[serve]\n", '[serve]\nevaluation = "released"\n'), ("records = 60\n", "records = 60\ntest_records = 15\n")],
+    "policy": [('noise = "replay"\n', 'evaluation = "released"\n')],
 }
 # The server is trusted: it gets what clients have bounded, and makes the one release of a round.
 CENTRAL = {
@@ -164,7 +168,7 @@ class Federation:
                         done.add(name)
                     elif code == -signal.SIGKILL:
                         killed += 1
-                        if self.has_reported(name):
+                        if self.has_reported(name) and not ahead[name]:
                             done.add(name)
                         else:
                             running[name] = self.start(name, ahead[name].pop(0) if ahead[name] else None)
@@ -256,8 +260,8 @@ def main():
         """All in one federation; those that are asked for by name in one each."""
         return [[point] for point in points if options.only in point] if options.only else [points]
 
-    def paid_once(ledgers):
-        return [len(rows) for rows in ledgers.values()] == [CLIENTS * ROUNDS] + [ROUNDS] * CLIENTS
+    def paid_once(ledgers, rounds=ROUNDS):
+        return [len(rows) for rows in ledgers.values()] == [CLIENTS * rounds] + [rounds] * CLIENTS
 
     begin = time.monotonic()
 
@@ -273,18 +277,19 @@ def main():
             _, outcome = federation(victim=victim, kill_at=chain)
             assert outcome == expected, f"{chain}: {outcome} instead of {expected}"
             report(f"killed at {', '.join(chain)}: as undisturbed")
-    for chain in chains(MEMBER_POINTS):
-        _, (_, _, ledgers) = federation(SECURE, victim="home-1", kill_at=chain)
-        assert paid_once(ledgers), f"{chain}: {ledgers}"
-        report(f"noise that cannot be drawn twice, killed at {', '.join(chain)}: one digest a round, paid for once")
-    trusted = chains(TRUSTED_POINTS)
-    if trusted:
+    for victim, points in [("home-1", MEMBER_POINTS), ("server", EVALUATION_POINTS)]:
+        for chain in chains(points):
+            _, (_, _, ledgers) = federation(SECURE, victim=victim, kill_at=chain)
+            assert paid_once(ledgers, ROUNDS + 1), f"{chain}: {ledgers}"
+            report(f"noise that cannot be drawn twice, killed at {', '.join(chain)}: one digest a round, paid for once")
+    if chains(TRUSTED_POINTS + MEMBER_POINTS):
         _, (_, _, ledgers) = federation(CENTRAL)
         assert sum(row[1] == EVERYONE for row in ledgers["server"]) == ROUNDS, ledgers["server"]
-    for chain in trusted:
-        _, outcome = federation(CENTRAL, victim="server", kill_at=chain)
-        assert outcome[2] == ledgers, f"{chain}: {outcome[2]} instead of {ledgers}"
-        report(f"trusted server killed at {', '.join(chain)}: every release is paid for once")
+    for victim, points in [("server", TRUSTED_POINTS), ("home-1", MEMBER_POINTS)]:
+        for chain in chains(points):
+            _, outcome = federation(CENTRAL, victim=victim, kill_at=chain)
+            assert outcome[2] == ledgers, f"{chain}: {outcome[2]} instead of {ledgers}"
+            report(f"a trusted server, killed at {', '.join(chain)}: every release is paid for once")
     draw, kills = random.Random(options.seed), 0
     while kills < options.random:
         killed, outcome = federation(random_kills=draw, limit=240)
