@@ -95,6 +95,14 @@ void require_broadcast_like(const NamedTensors& expected, const NamedTensors& va
   throw NotAllowed(fmt::format("the server's broadcast does not fit the model: {}", text.substr(0, text.find('\n'))));
 }
 
+void refuse_unless_affordable(const Prospect& ahead) {
+  if (ahead.is_affordable()) return;
+  throw NotAllowed(fmt::format(
+      "the policy does not allow this federation: its budget is ε = {:.4g} over all federations, and with this "
+      "one it would be {:.4g}",
+      ahead.budget, ahead.promised));
+}
+
 bool draws_cohorts(const config::RunSpec& spec) {
   return methods::hides_cohorts(spec.federation.sampling) && methods::expected_cohort(spec) < spec.data.clients;
 }
@@ -117,6 +125,21 @@ Prospect prospect(privacy::Home* home, const Policy& policy, const federation::F
   }
   ahead.promised = promised_at(home, policy, plan, ahead.client, records);
   return ahead;
+}
+
+void require_affordable(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan,
+                        int64_t records) {
+  if (!home.ledger().note(note_of(plan)).empty()) return;
+  const config::RunSpec& spec = plan.setup().spec();
+  int64_t cheapest = 0;
+  for (int64_t client = 1; spec.privacy && client < spec.data.clients; ++client) {
+    if (spec.privacy->budget_of(client) < spec.privacy->budget_of(cheapest)) cheapest = client;
+  }
+  refuse_unless_affordable({.client = cheapest,
+                            .records = records,
+                            .budget = home.terms().epsilon,
+                            .spent = spent_at(home),
+                            .promised = promised_at(&home, policy, plan, cheapest, records)});
 }
 
 PersonalState read_personal_state(const privacy::Home& home, const federation::FederationPlan& plan) {
@@ -242,16 +265,11 @@ void Member::write_progress(const Progress& p) {
 
 void Member::require_affordable() const {
   const int64_t records = setup_.partition().shard(client_).size();
-  const Prospect ahead{.client = client_,
-                       .records = records,
-                       .budget = home_.terms().epsilon,
-                       .spent = spent_at(home_),
-                       .promised = promised_at(&home_, policy_, plan_, client_, records)};
-  if (ahead.is_affordable()) return;
-  throw NotAllowed(fmt::format(
-      "the policy does not allow this federation: its budget is ε = {:.4g} over all federations, and with this "
-      "one it would be {:.4g}",
-      ahead.budget, ahead.promised));
+  refuse_unless_affordable({.client = client_,
+                            .records = records,
+                            .budget = home_.terms().epsilon,
+                            .spent = spent_at(home_),
+                            .promised = promised_at(&home_, policy_, plan_, client_, records)});
 }
 
 double Member::spent_epsilon() const {

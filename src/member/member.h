@@ -60,6 +60,10 @@ struct Prospect {
 // No home: nothing was ever released.
 Prospect prospect(privacy::Home* home, const Policy& policy, const federation::FederationPlan& plan, int64_t records);
 
+// NotAllowed if no place in the federation is within the budget. Whoever takes part already was asked at joining.
+void require_affordable(privacy::Home& home, const Policy& policy, const federation::FederationPlan& plan,
+                        int64_t records);
+
 // The personal state after the last round that was worked on; empty, of round 0, if there is none.
 struct PersonalState {
   int64_t client = 0;  // the home's number in the federation

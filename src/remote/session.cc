@@ -115,6 +115,7 @@ class Session {
     // Before the server hears of us: what is not allowed here is not even asked for.
     const int64_t records = federation::Setup::at_home(plan_.setup(), 0, data).partition().shard(0).size();
     member::require_allowed(policy_, plan_, records);
+    member::require_affordable(home, policy_, plan_, records);
     if (options_.agree && !options_.agree(plan_, member::prospect(&home, policy_, plan_, records))) return {};
     const federation::Joined joined = patience_([&] { return client_.join(plan_.hash()); });
     if (joined.client < 0 || joined.client >= plan_.setup().spec().data.clients)
