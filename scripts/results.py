@@ -8,7 +8,7 @@ Usage: scripts/results.py take CONFIG FOLDER   keeps what the sweep of CONFIG in
 A page names a table, or a picture of one, by a comment, and what follows up to `<!-- end -->` is written:
 
     <!-- table frontier/heart-disease accuracy -->        rows against the sweep's grid, mean ± std over seeds in percent
-    <!-- table frontier/heart-disease proven_epsilon -->  the same cells, their proven ε; also claimed_epsilon
+    <!-- table frontier/heart-disease epsilons -->        the same cells: claimed ε / proven ε, the largest of any client
     <!-- picture frontier/heart-disease accuracy -->      one line per row over the grid's one axis
 """
 import json
@@ -16,6 +16,7 @@ import math
 import re
 import statistics
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,8 +79,9 @@ def loaded(name):
 def column_of(cell):
     """The cell's settings as words: tables of settings by their name and what else they set."""
     words = []
-    for value in cell["settings"].values():
-        words += [str(part) for part in value.values()] if isinstance(value, dict) else [str(value)]
+    for text in cell["settings"].values():
+        value = tomllib.loads("x = " + text)["x"] if text.startswith("{") else text
+        words += [str(part) for _, part in sorted(value.items(), key=lambda item: item[0] != "name")] if isinstance(value, dict) else [value]
     return ", ".join(words)
 
 
@@ -88,8 +90,8 @@ def ordered(values):
 
 
 def figure(cell, key):
-    if key.endswith("_epsilon"):
-        return "∞" if cell[key] is None else f"{cell[key]:.4g}"
+    if key == "epsilons":
+        return " / ".join("∞" if cell[which] is None else f"{cell[which]:.4g}" for which in ("claimed_epsilon", "proven_epsilon"))
     if cell["failures"] or key not in cell:
         return "failed" if cell["failures"] else "–"
     values = [100 * value for value in cell[key]]
@@ -116,7 +118,9 @@ def table_text(name, key):
         lines.append(f"| {row} | " + " | ".join(figure(cell, key) + mark(cell, table, key) for cell in cells) + " |")
     seeds = sorted({len(cell["seeds"]) for cell in table["cells"]})
     caption = f"`sotto sweep {table['config']}`, {' or '.join(map(str, seeds))} seeds."
-    if not key.endswith("_epsilon"):
+    if key == "epsilons":
+        caption = "Claimed ε / proven ε, the largest of any client. " + caption
+    else:
         caption = "Mean ± standard deviation over seeds, in %. " + caption
     if any(mark(cell, table, key) for cell in table["cells"]):
         caption += f" ▲ ▼: above or below “{table['against']}” with p < {LEAST_P} ({table['test']})."
