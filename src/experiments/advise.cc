@@ -179,6 +179,8 @@ class Adviser {
       settings["federation"]["cohort"] =
           std::min(clients, scaled(settings["federation"]["cohort"].get<int64_t>(), condition.clients_factor));
     }
+    json& evaluated = settings["federation"]["eval_clients"];
+    evaluated = std::min(clients, evaluated.get<int64_t>());
     json& privacy = settings["privacy"];
     const auto scaled_budget = [&](const json& budget) {
       return recipe.unheard ? kUnheard : budget.get<double>() * condition.epsilon_factor;
