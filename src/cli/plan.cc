@@ -74,16 +74,23 @@ json release_json(const config::RunSpec& spec, const privacy::Channel& channel) 
   if (event.noise_scale == 0 || !spec.privacy) return value;
   privacy::Tally tally;
   tally.add(event, channel.times());
-  const methods::Loudness loudness = methods::loudness(channel.reach());
   value.update({{"touches", event.steps},
                 {"sampling_rate", event.sampling_rate},
                 {"batches", event.batches},
                 {"sensitivity", event.sensitivity},
-                {"noise_stddev", channel.reach().noise_stddev},
                 {"noise_multiplier", event.noise_scale / event.sensitivity},
-                {"epsilon", tally.proven(spec.privacy->delta)},
-                {"coordinates", channel.reach().coordinates},
-                {"bound", channel.reach().bound},
+                {"epsilon", tally.proven(spec.privacy->delta)}});
+  for (const char* key :
+       {"noise_stddev", "coordinates", "bound", "noise_per_coordinate", "noise_in_norm", "noise_over_run", "verdict"}) {
+    value[key] = nullptr;
+  }
+  // Noise that decides a choice falls on no value that it could be compared with.
+  const privacy::NoiseReach& reach = channel.reach();
+  if (reach.coordinates == 0) return value;
+  const methods::Loudness loudness = methods::loudness(reach);
+  value.update({{"noise_stddev", reach.noise_stddev},
+                {"coordinates", reach.coordinates},
+                {"bound", reach.bound},
                 {"noise_per_coordinate", loudness.per_coordinate},
                 {"noise_in_norm", loudness.in_norm},
                 {"noise_over_run", loudness.over_run},
@@ -204,8 +211,8 @@ std::string clients_text(const json& names) {
 std::string noise_text(const json& budgets) {
   Table table({"budget ε", "clients", "release", "multiplier", "stddev", "spent ε", "noise", ""});
   const auto number = [](const json& value) {
-    return value.is_null() || !std::isfinite(value.get<double>()) ? std::string("∞")
-                                                                  : fmt::format("{:.4g}", value.get<double>());
+    if (value.is_null()) return std::string("–");
+    return std::isfinite(value.get<double>()) ? fmt::format("{:.4g}", value.get<double>()) : std::string("∞");
   };
   bool any = false;
   for (const json& row : budgets) {
@@ -214,7 +221,7 @@ std::string noise_text(const json& budgets) {
       any = true;
       table.add_row({number(row["budget"]), clients_text(row["clients"]), release["what"],
                      number(release["noise_multiplier"]), number(release["noise_stddev"]), number(release["epsilon"]),
-                     number(release["noise_over_run"]), release["verdict"]});
+                     number(release["noise_over_run"]), release["verdict"].is_null() ? "" : release["verdict"]});
     }
   }
   if (!any) return "";

@@ -165,6 +165,25 @@ TEST_F(Privacy, PlanShowsTheNoiseBeforeAnythingIsSpent) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 
+TEST_F(Privacy, NoiseThatDecidesAChoiceIsComparedWithNothing) {
+  write("choice.toml", "", "",
+        "[method]\nname = \"fedproto\"\nmechanism = \"vpp\"\nwidth = 10\nhead = [8]\n"
+        "[privacy]\nepsilon = 3.0\ndelta = 1e-3\nadjacency = \"replace\"\n");
+  const Result result = sotto("plan choice.toml --set model.name=mlp --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  int without = 0;
+  const json plan = json::parse(result.out);
+  for (const json& release : plan["budgets"][0]["releases"]) {
+    EXPECT_GT(release.at("noise_multiplier"), 0.0);
+    EXPECT_EQ(release.at("verdict").is_null(), release.at("noise_over_run").is_null());
+    without += release.at("verdict").is_null() && release.at("noise_stddev").is_null() ? 1 : 0;
+  }
+  EXPECT_EQ(without, 1) << "the selection of dimensions";
+  const std::string text = sotto("plan choice.toml --set model.name=mlp").out;
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("nan")));
+  EXPECT_THAT(text, HasSubstr("  –  "));
+}
+
 TEST_F(Privacy, TheLedgerShowsAndVerifies) {
   ASSERT_EQ(sotto("run " + local("private.toml") + " --out run --quiet").exit_code, 0);
   const json shown = json::parse(sotto("ledger show run --json").out);
