@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <span>
+#include <vector>
 
 namespace sotto::federation {
 namespace {
@@ -15,6 +17,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of what is known; what is infinite for one client is so on average.
+double mean_with_infinity(const std::vector<double>& values) {
+  for (const double value : values) {
+    if (std::isinf(value)) return value;
+  }
+  return spread(values).mean;
 }
 
 }  // namespace
@@ -120,7 +130,7 @@ RoundRecord Federation::train(int64_t round) {
   }
   ledger_.commit();
   if (record.samples > 0) record.train_loss = loss_sum / static_cast<double>(record.samples);
-  for (const auto& [name, values] : measured) record.measures[name] = spread(values).mean;
+  for (const auto& [name, values] : measured) record.measures[name] = mean_with_infinity(values);
   record.seconds = seconds_since(begin);
   return record;
 }

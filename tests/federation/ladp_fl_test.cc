@@ -84,27 +84,37 @@ TEST(LadpFl, WithoutEstimatesAndBySizeItsNoiseIsThatOfFullDp) {
   }
 }
 
-TEST(LadpFl, LayersThatAreNotChosenAreNotSentAndStayAsTheyWere) {
-  // Weights of the first layer have a smaller norm than those of the second.
-  auto setup = small_setup(config("ladp-fl", "estimate = false\n"));
+struct LayerNorms {
+  std::string small, large;
+  double between = 0;
+};
+
+// Of the model that a run starts from, which has two layers.
+LayerNorms norms_of_layers(const Setup& setup) {
   methods::LocalTrainer start(setup.public_context());
   std::map<std::string, double> norms;
   for (const auto& [name, value] : start.shared()) {
     norms[name.substr(0, name.rfind('.'))] += value.square().sum().item<double>();
   }
-  ASSERT_EQ(norms.size(), 2U);
+  EXPECT_EQ(norms.size(), 2U);
   const auto small = norms.begin()->second < norms.rbegin()->second ? *norms.begin() : *norms.rbegin();
   const auto large = norms.begin()->second < norms.rbegin()->second ? *norms.rbegin() : *norms.begin();
-  const double least_norm = (std::sqrt(small.second) + std::sqrt(large.second)) / 2;
+  return {small.first, large.first, (std::sqrt(small.second) + std::sqrt(large.second)) / 2};
+}
+
+TEST(LadpFl, LayersThatAreNotChosenAreNotSentAndStayAsTheyWere) {
+  auto setup = small_setup(config("ladp-fl", "estimate = false\n"));
+  methods::LocalTrainer start(setup.public_context());
+  const auto [small, large, least_norm] = norms_of_layers(setup);
   setup = small_setup(config("ladp-fl", fmt::format("estimate = false\nleast_norm = {}\n", least_norm), 1));
   privacy::Ledger ledger;
   const Last last = run(setup, ledger);
   for (const NamedTensors& upload : last.uploads) {
-    EXPECT_THAT(names(upload), ElementsAre(large.first + ".weight", large.first + ".bias", "records"));
+    EXPECT_THAT(names(upload), ElementsAre(large + ".weight", large + ".bias", "records"));
   }
   for (const auto& [name, value] : start.shared()) {
     const bool same = value.equal(find_tensor(last.broadcast, name));
-    EXPECT_EQ(same, name.starts_with(small.first)) << name;
+    EXPECT_EQ(same, name.starts_with(small)) << name;
   }
   privacy::Ledger all;
   const Last full = run(small_setup(config("full-dp", "", 1)), all);
@@ -264,6 +274,26 @@ TEST(SchedulesAsPrinted, BudgetsAddUpToWhatThePaperReports) {
   EXPECT_NEAR(added_up("adap-ldp") / full, 1.0, 1e-9) << "static noise on Full DP's path";
   EXPECT_NEAR(added_up("time-varying-dp") / full, 1.573, 0.01);
   EXPECT_NEAR(added_up("dpa-ldp") / full, 1.2604, 0.01);
+}
+
+// A loud layer hides no quiet one.
+TEST(LadpFlAsPrinted, AnUploadCostsWhatItsQuietestLayerCosts) {
+  const auto first_round = [](const std::string& options) {
+    privacy::Ledger ledger;
+    return run(small_setup(config("ladp-fl", kPaper + options, 1)), ledger).rounds[0];
+  };
+  const auto budget = [](const RoundRecord& round) { return round.measures.at("sequential_budget"); };
+  const RoundRecord alike = first_round("estimate = false\n");
+  EXPECT_NEAR(budget(first_round("kl_least = 0.9\n")) / budget(alike), 0.9, 1e-9)
+      << "both at the floor: noise by 1/0.9";
+  // Weights are looked at after training: up to the norm at which some layers are bare.
+  RoundRecord some = alike;
+  double least = norms_of_layers(small_setup(config("ladp-fl"))).between;
+  for (; some.noise_norm > 0.99 * alike.noise_norm; least *= 1.05) {
+    some = first_round(fmt::format("estimate = false\nleast_norm = {}\n", least));
+  }
+  EXPECT_GT(some.noise_norm, 0) << "not all of them";
+  EXPECT_TRUE(std::isinf(budget(some)));
 }
 
 TEST(OldNames, StandForTheMethodsThatTheyWere) {

@@ -54,12 +54,11 @@ class Planner {
     return printed_sensitivity(spec_.federation.lr, spec_.federation.local_epochs, options_.batch_clip);
   }
 
-  // What the paper adds up for an upload with noise of this norm.
-  double budget(double noise_norm, int64_t coordinates, int64_t records) const {
+  // What the paper adds up for an upload whose least noise this is.
+  double budget(double stddev, int64_t records) const {
     const double share =
         static_cast<double>(spec_.federation.batch) / static_cast<double>(std::max<int64_t>(records, 1));
-    return sequential_budget(noise_norm / std::sqrt(static_cast<double>(coordinates)), sensitivity(), privacy_.delta,
-                             std::min(1.0, share));
+    return sequential_budget(stddev, sensitivity(), privacy_.delta, std::min(1.0, share));
   }
 
   // Every step moves the model by at most ηG_c.
@@ -127,13 +126,15 @@ class Client : public TrainerClient {
 
     // As printed, how much noise there is follows from the trained weights: the price is known only now.
     const double bound = planner_.update_bound(context.own.records);
-    const privacy::GroupwiseGaussian mechanism =
-        privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), stddevs(anchor, context));
+    const std::vector<double> noise = stddevs(anchor, context);
+    const privacy::GroupwiseGaussian mechanism = privacy::GroupwiseGaussian::with_stddevs(groups(2 * bound), noise);
     const auto clipped_update = [&] {
       return privacy::clip_whole(privacy::Contribution(update(anchor)), rules(bound), planner_.privacy().neighbours());
     };
     result.report.noise_norm = mechanism.noise_norm();
-    result.report.measures[kSequential] = planner_.budget(mechanism.noise_norm(), anchor.numel(), context.own.records);
+    const double least = planner_.uniform() ? mechanism.noise_norm() / std::sqrt(static_cast<double>(anchor.numel()))
+                                            : *std::min_element(noise.begin(), noise.end());
+    result.report.measures[kSequential] = planner_.budget(least, context.own.records);
     if (planner_.options().estimate) result.report.measures[kAtFloor] = static_cast<double>(floored_);
     result.upload = planner_.channel(mechanism, context.own).release(context.release, clipped_update);
     keep_personal(state);

@@ -32,7 +32,8 @@ double ladp_constant(double epsilon, double delta);
 double classical_constant(double epsilon, double delta);
 
 // Equations 17 to 19 of LaDP-FL for one upload of a client: q·√(2 ln(1.25/δ))·Δf/σ, with q = batch/records. Its figure
-// of cumulative budgets adds these up over rounds.
+// of cumulative budgets adds these up over rounds. Of layers the one with the least noise is what an upload costs: ∞ if
+// it has none.
 double sequential_budget(double noise_stddev, double sensitivity, double delta, double batch_share);
 
 // `sound`, with these clients as its variant = "paper".
