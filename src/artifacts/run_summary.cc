@@ -107,6 +107,8 @@ json to_json(const LastTen& means) {
                 {"accuracy", number_or_null(means.accuracy)},
                 {"accuracy_global", number_or_null(means.accuracy_global)}};
   if (std::isfinite(means.global_test_accuracy)) value["global_test_accuracy"] = means.global_test_accuracy;
+  if (std::isfinite(means.local_accuracy)) value["local_accuracy"] = means.local_accuracy;
+  if (std::isfinite(means.neighbour_accuracy)) value["neighbour_accuracy"] = means.neighbour_accuracy;
   return value;
 }
 
@@ -115,7 +117,9 @@ LastTen last_ten(const json& value) {
   return {.evaluations = reader.value("evaluations", int64_t{0}),
           .accuracy = reader.value("accuracy", federation::kUndefined),
           .accuracy_global = reader.value("accuracy_global", federation::kUndefined),
-          .global_test_accuracy = reader.value("global_test_accuracy", federation::kUndefined)};
+          .global_test_accuracy = reader.value("global_test_accuracy", federation::kUndefined),
+          .local_accuracy = reader.value("local_accuracy", federation::kUndefined),
+          .neighbour_accuracy = reader.value("neighbour_accuracy", federation::kUndefined)};
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ struct LastTen {
   double accuracy = federation::kUndefined;
   double accuracy_global = federation::kUndefined;
   double global_test_accuracy = federation::kUndefined;
+  double local_accuracy = federation::kUndefined;
+  double neighbour_accuracy = federation::kUndefined;
 };
 
 struct RunSummary {

@@ -24,18 +24,22 @@ std::string summary_checksum(json summary) {
 // Of the rounds that were evaluated among the last ten.
 LastTen mean_of_last_ten(const std::vector<json>& rounds) {
   constexpr size_t kTen = 10;
-  std::vector<double> accuracy, global, everywhere;
+  std::vector<double> accuracy, global, everywhere, local, neighbours;
   for (size_t i = rounds.size() - std::min(rounds.size(), kTen); i < rounds.size(); ++i) {
     if (!rounds[i].contains("evaluation")) continue;
     const federation::Evaluation scores = evaluation(rounds[i]["evaluation"]);
     accuracy.push_back(scores.over(&federation::ClientScore::accuracy).mean);
     global.push_back(scores.global_accuracy);
     everywhere.push_back(scores.over(&federation::ClientScore::global_test_accuracy).mean);
+    local.push_back(scores.over(&federation::ClientScore::local_accuracy).mean);
+    neighbours.push_back(scores.over(&federation::ClientScore::neighbour_accuracy).mean);
   }
   return {.evaluations = static_cast<int64_t>(accuracy.size()),
           .accuracy = federation::spread(accuracy).mean,
           .accuracy_global = federation::spread(global).mean,
-          .global_test_accuracy = federation::spread(everywhere).mean};
+          .global_test_accuracy = federation::spread(everywhere).mean,
+          .local_accuracy = federation::spread(local).mean,
+          .neighbour_accuracy = federation::spread(neighbours).mean};
 }
 
 }  // namespace

@@ -41,7 +41,12 @@ RunSummary full() {
   summary.evaluation.global_accuracy = 0.6;
   summary.evaluation.global_auroc = 0.55;
   summary.evaluation.domain_accuracy = {{"amazon", 0.1}, {"webcam", 0.2}};
-  summary.last_ten = {.evaluations = 3, .accuracy = 1.0 / 7, .accuracy_global = 0.5, .global_test_accuracy = 0.4};
+  summary.last_ten = {.evaluations = 3,
+                      .accuracy = 1.0 / 7,
+                      .accuracy_global = 0.5,
+                      .global_test_accuracy = 0.4,
+                      .local_accuracy = 0.75,
+                      .neighbour_accuracy = 0.125};
   const EpsilonSpread spread = {.min = 0.5, .median = 1.0 / 3, .max = 4};
   summary.privacy = {.declared = {.observer = "server", .claimed = spread, .proven = spread},
                      .observers = {{.observer = "server", .claimed = spread, .proven = spread},

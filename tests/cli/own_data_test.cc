@@ -120,6 +120,20 @@ TEST_F(OwnData, PersonalModelsAreTestedOnEverybodysClasses) {
   EXPECT_FALSE(summary("w").contains("global_test_accuracy"));
 }
 
+TEST_F(OwnData, TheLastTenRoundsOfClientsThatLackClassesHaveMeansToo) {
+  ASSERT_EQ(sotto("run config.toml --set rounds=12 --set data.partition=pathological --set data.classes_per_client=1 "
+                  "--out p --quiet")
+                .exit_code,
+            0);
+  const json last_ten = summary("p")["last_ten"];
+  const std::vector<std::string> lines = split(read_file(folder_ / "p" / "metrics.jsonl"), '\n');
+  for (const char* score : {"local_accuracy", "neighbour_accuracy"}) {
+    double sum = 0;
+    for (size_t i = 2; i < 12; ++i) sum += json::parse(lines[i])["evaluation"][score]["mean"].get<double>();
+    EXPECT_NEAR(last_ten[score].get<double>(), sum / 10, 1e-12) << score;
+  }
+}
+
 TEST_F(OwnData, RunsAreComparedClientByClient) {
   ASSERT_EQ(sotto("run config.toml --set rounds=1 --out one --quiet").exit_code, 0);
   ASSERT_EQ(sotto("run config.toml --set rounds=3 --set federation.lr=0.5 --out two --quiet").exit_code, 0);
