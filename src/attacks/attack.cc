@@ -18,6 +18,7 @@ json attack(const AttackEntry& entry, const Target& target, const AttackOptions&
   if (options.client && (*options.client < 0 || *options.client >= clients)) {
     fail_user("--client {}: there are clients 0 to {}", *options.client, clients - 1);
   }
+  if (options.as_printed && !entry.is_printed) fail_user("--as-printed: '{}' has no such form", entry.name);
   const fs::path folder = target.folder() / "attacks";
   make_folder(folder);
   if (entry.needs_model && !setup.method().uses_model) {

@@ -46,7 +46,7 @@ json run(const Target& target, const AttackOptions& options) {
   const Membership known = members_and_others(setup, std::nullopt, options.records, options.seed);
   const at::Tensor real = extractor.of(inputs_of(known.records));
   const auto measure = [&](const NamedTensors& weights, const char* grid) {
-    const GanOptions settings{.steps = options.steps, .seed = options.seed};
+    const GanOptions settings{.steps = options.most_steps(), .seed = options.seed};
     const at::Tensor made = generate_by_class(*model_with(setup, weights), own.x, own.y, classes, settings);
     const at::Tensor features = extractor.of(made);
     json per_class = json::array();

@@ -72,7 +72,7 @@ json invert(const Target& target, const NamedTensors& upload, const data::Shard&
   const bool pictures = are_pictures(truth.x);
   const Inverted found = invert_gradient(*model, gradient, count, truth.x.sizes().slice(1).vec(),
                                          {.descent = descent_named(options.optimizer),
-                                          .steps = options.steps,
+                                          .steps = options.most_steps(),
                                           .variation = pictures ? 1e-3 : 0,
                                           .seed = options.seed});
   std::vector<int64_t> labels;

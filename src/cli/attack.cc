@@ -71,10 +71,13 @@ void add_attack(Command& program) {
       .range(2, 1000000)
       .shows_default();
   command.option("--shadows", options->settings.shadows, "shadow models").range(2, 10000).shows_default();
-  command.option("--steps", options->settings.steps, "of reconstructions").range(1, 1000000).shows_default();
+  command.option("--steps", options->settings.steps, "of reconstructions; 0 = 400, as printed 10,000")
+      .range(0, 1000000)
+      .shows_default();
   command.option("--optimizer", options->settings.optimizer, "of reconstructions: adam or lbfgs")
       .one_of({"adam", "lbfgs"})
       .shows_default();
+  command.flag("--as-printed", options->settings.as_printed, "hijacking: with the paper's loss and settings");
   command.option("--extractor", options->settings.extractor,
                  "TorchScript module whose features Fréchet distances are of; without one the model's own");
   command.option("--seed", options->settings.seed, "of shadows and starting points").shows_default();

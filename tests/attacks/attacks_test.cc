@@ -93,6 +93,24 @@ TEST(Hijacking, FindsAnInputWithThatFeature) {
   EXPECT_EQ(found.x.size(0), 4);
 }
 
+TEST(Hijacking, AsPrintedTheDistanceIsSmallAndInputsStayBetweenNoughtAndOne) {
+  const auto mlp = model("mlp", {12}, 4);
+  const at::Tensor prototypes = mlp->features(at::linspace(0.1, 0.9, 48).reshape({4, 12})).detach();
+  const auto distance = [&](const at::Tensor& x) {
+    return (mlp->features(x) - prototypes).square().sum(1).mean().item<double>();
+  };
+  const Inverted alike = hijack_features(*mlp, prototypes, {12}, {.steps = 500, .variation = 0});
+  const Inverted near =
+      hijack_features(*mlp, prototypes, {12}, {.steps = 2000, .lr = 0.01, .variation = 0, .as_printed = true});
+  EXPECT_LT(distance(near.x), 1e-3);
+  EXPECT_LT(distance(near.x), distance(alike.x)) << "a direction is not a place";
+  EXPECT_GE(near.x.min().item<double>(), 0.0);
+  const auto cnn = model("cnn", {1, 28, 28}, 10);
+  const at::Tensor wanted = cnn->features(at::full({1, 1, 28, 28}, -0.9F)).detach();
+  const Inverted picture = hijack_features(*cnn, wanted, {1, 28, 28}, {.steps = 20, .lr = 0.1, .as_printed = true});
+  EXPECT_LT(picture.x.min().item<double>(), 0.0) << "pictures between 0 and 1 are the model's between -1 and 1";
+}
+
 TEST(Prototypes, ComeInThreeForms) {
   NamedTensors paper, sound, clusters, neither;
   paper.push_back({"prototypes", at::tensor({1.0, 1.0, 0.0, 0.0, 2.0, 0.0}).reshape({3, 2})});

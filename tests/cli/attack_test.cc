@@ -107,9 +107,13 @@ TEST_F(Attack, PrototypesAreAttackedInTheirOwnSpace) {
     EXPECT_GT(hijacked["baseline"]["cosine"], 0.9) << variant << ": inputs with the features of clean prototypes";
     EXPECT_GE(hijacked["top1_hit"], 0.0);
     EXPECT_THAT(hijacked["extractor"].get<std::string>(), HasSubstr("prototypes"));
+    const json printed = attacked("proto", "hijacking", "--as-printed --steps 60");
+    EXPECT_EQ(printed["as_printed"], true);
+    EXPECT_NE(printed["baseline"]["cosine"], hijacked["baseline"]["cosine"]);
   }
   expect_membership(attacked("proto", "prototype-membership", "--records 20 --round 1"));
   expect_user_error("attack proto --attack hijacking --round 3", "record.uploads=true");
+  expect_user_error("attack proto --attack hijacking --as-printed --optimizer lbfgs", "adam");
 }
 
 TEST_F(Attack, PrototypesOfARoundBeforeTheLastAreAttackedInTheSpaceOfThatRound) {
@@ -133,6 +137,7 @@ TEST_F(Attack, MistakesAreOneLine) {
   expect_user_error("attack private --attack lyra", "lira");
   expect_user_error("attack private --attack gradient-inversion", "record.uploads=true");
   expect_user_error("attack private --attack lira --client 7", "clients 0 to 4");
+  expect_user_error("attack private --attack lira --as-printed", "no such form");
   write_file_atomically(folder_ / "notes.pt", "not a module");
   expect_user_error("attack private --attack gan --extractor notes.pt", "TorchScript");
 }

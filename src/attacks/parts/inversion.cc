@@ -23,7 +23,11 @@ at::Tensor total_variation(const at::Tensor& x) {
   return (x.slice(2, 1) - x.slice(2, 0, -1)).abs().mean() + (x.slice(3, 1) - x.slice(3, 0, -1)).abs().mean();
 }
 
-// Descent on z so that loss(tanh z) is small; the best x of all steps.
+at::Tensor input_of(const at::Tensor& z, const InversionOptions& options) {
+  return options.as_printed ? (z.tanh() + 1) / 2 : z.tanh();
+}
+
+// Descent on z so that loss(input_of(z)) is small; the best x of all steps.
 at::Tensor minimise(std::vector<int64_t> shape, const InversionOptions& options,
                     const std::function<at::Tensor(const at::Tensor& x)>& loss) {
   RandomStream stream(options.seed, "inversion");
@@ -39,10 +43,10 @@ at::Tensor minimise(std::vector<int64_t> shape, const InversionOptions& options,
         torch::optim::LBFGSOptions(1).max_iter(1).tolerance_grad(0).tolerance_change(0).line_search_fn("strong_wolfe"));
   }
   double best = std::numeric_limits<double>::infinity(), progress = best;
-  at::Tensor found = z.detach().tanh();
+  at::Tensor found = input_of(z.detach(), options);
   const auto look = [&] {
     const at::AutoGradMode with_gradient(true);
-    const at::Tensor x = z.tanh();
+    const at::Tensor x = input_of(z, options);
     const at::Tensor value = loss(x) + options.variation * total_variation(x);
     if (const double now = value.item<double>(); now < best) {
       best = now;
@@ -126,9 +130,14 @@ Inverted hijack_features(models::Model& model, const at::Tensor& prototypes, con
   const auto similarity = [&](const at::Tensor& x) {
     return at::cosine_similarity(model.features(x), wanted, 1, 1e-8).mean();
   };
+  // The model's pictures are in [-1, 1].
+  const auto shown = [&](const at::Tensor& x) { return options.as_printed && x.dim() == 4 ? 2 * x - 1 : x; };
+  const auto loss = [&](const at::Tensor& x) {
+    if (!options.as_printed) return 1 - similarity(x);
+    return (model.features(shown(x)) - wanted).square().sum(1).mean();
+  };
   Inverted result;
-  result.x = minimise(with_count(prototypes.size(0), record_shape), options,
-                      [&](const at::Tensor& x) { return 1 - similarity(x); });
+  result.x = shown(minimise(with_count(prototypes.size(0), record_shape), options, loss));
   for (int64_t label = 0; label < prototypes.size(0); ++label) result.labels.push_back(label);
   result.cosine = similarity(result.x).item<double>();
   return result;

@@ -4,7 +4,8 @@
 //                        inputs whose gradient points where the update came from (Zhu et al. 2019; Geiping et al. 2020)
 //   hijacking            from a prototype: descent on an input whose feature is the prototype
 //
-// Inputs are tanh of what is optimised, so that they stay in [-1, 1]; pictures also pay for total variation.
+// Inputs are tanh of what is optimised, so that they stay in [-1, 1]; pictures also pay for total variation. As VPDR
+// prints hijacking, they stay in [0, 1], which for pictures is the same, and what is small is the squared distance.
 #pragma once
 
 #include "models/model.h"
@@ -29,6 +30,7 @@ struct InversionOptions {
   double variation = 1e-3;  // weight of the total variation; 0 for records that are not pictures
   int64_t patience = 300;   // stop after so many steps without progress
   uint64_t seed = 1;
+  bool as_printed = false;  // hijacking
 };
 
 // `count` labels that explain the gradient of a mean loss with respect to the classifier's bias: the most negative
@@ -36,7 +38,7 @@ struct InversionOptions {
 std::vector<int64_t> recover_labels(const at::Tensor& bias_gradient, int64_t count);
 
 struct Inverted {
-  at::Tensor x;  // [count, …] in [-1, 1]
+  at::Tensor x;  // [count, …] in [-1, 1], or as printed, if they are no pictures, in [0, 1]
   std::vector<int64_t> labels;
   double cosine = 0;  // of the gradient that they have with the one that was given
 };
