@@ -354,7 +354,7 @@ ScriptArchive read_script(const std::filesystem::path& file) {
   require_no_branches(*graph, file.string());
   replace_in_place(graph->block(), file.string());
   torch::jit::EliminateDeadCode(graph);
-  return {{std::move(module), std::move(original)}, std::move(graph)};
+  return {{module, std::move(original)}, std::move(graph)};
 }
 
 WholeScript read_whole_script(const std::filesystem::path& file) {
@@ -362,7 +362,7 @@ WholeScript read_whole_script(const std::filesystem::path& file) {
   module.eval();
   std::shared_ptr<Graph> graph = inlined_forward(module, file.string());
   drop_dropout(graph->block(), true);
-  return {std::move(module), std::move(graph)};
+  return {module, std::move(graph)};
 }
 
 at::Tensor evaluate(const WholeScript& script, const at::Tensor& x) {
