@@ -105,6 +105,12 @@ class PerExampleClipper::Impl {
     slots_ = 0;
   }
 
+  void prepare(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
+    refuse_what_mixes_examples();
+    if (slots_ == 0) choose_slots(x, y, losses);
+    gradient_.zero_();
+  }
+
   models::Model& model() { return model_; }
   int64_t slots() const { return slots_; }
 
@@ -253,6 +259,10 @@ ClippedSum PerExampleClipper::sum(const at::Tensor& x, const at::Tensor& y, cons
 
 ClippedSum PerExampleClipper::sum_losses(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
   return impl_->sum(x, y, losses);
+}
+
+void PerExampleClipper::prepare(const at::Tensor& x, const at::Tensor& y, const Losses& losses) {
+  impl_->prepare(x, y, losses);
 }
 
 int64_t PerExampleClipper::slots() const {

@@ -85,7 +85,10 @@ class PerExampleClipper {
   // first sum it is also called to see that layers keep examples apart and treat all slots alike.
   using Losses = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y)>;
   ClippedSum sum_losses(const at::Tensor& x, const at::Tensor& y, const Losses& losses);
-  // Of every pass; known after the first sum.
+  // Chooses the slots for the sums that follow, by made-up examples of these shapes, with the model as it is. Otherwise
+  // the first sum does, and when that comes may be a secret.
+  void prepare(const at::Tensor& x, const at::Tensor& y, const Losses& losses);
+  // Of every pass; 0 before they are chosen.
   int64_t slots() const;
 
   // From the next sum on; see ClipOptions. Slots follow from it and from the model, not from batches met before.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace sotto::privacy {
 namespace {
@@ -138,13 +139,22 @@ void NoisyDescent::set_bounds(const DescentPlan& plan, double clip) {
   clipper_->set_bounds(bounds);
 }
 
-ClippedSum NoisyDescent::clipped_sum(const Views& views) {
-  if (views.size() == 1) return clipper_->sum(batch_.x, batch_.y);
-  return clipper_->sum_losses(batch_.x, batch_.y, [&](const at::Tensor& x, const at::Tensor& y) {
+PerExampleClipper::Losses NoisyDescent::losses_over(Views views) const {
+  return [this, views = std::move(views)](const at::Tensor& x, const at::Tensor& y) {
     at::Tensor total = cross_entropy(model_.logits(x), y);
+    if (views.size() == 1) return total;
     for (size_t i = 1; i < views.size(); ++i) total = total + cross_entropy(model_.logits(views.of(x, i)), y);
     return total / static_cast<double>(views.size());
-  });
+  };
+}
+
+void NoisyDescent::choose_slots(const data::Records& records) {
+  std::vector<int64_t> shape = records.x.sizes().vec();
+  shape[0] = 1;
+  const at::Tensor none = at::zeros({1}, at::kLong);
+  data::gather({.x = at::zeros(shape, records.x.options()), .y = none, .domain = none, .texts = {}}, none, batch_);
+  RandomStream stream(0, "views-of-a-blank");
+  clipper_->prepare(batch_.x, batch_.y, losses_over(Views(views_, stream)));
 }
 
 NamedTensors NoisyDescent::gradients(const DescentPlan& plan, const at::Tensor& sum) const {
@@ -194,6 +204,7 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
   RandomStream view_stream(context.seed, "views", static_cast<uint64_t>(context.round),
                            static_cast<uint64_t>(context.client));
   prepare_clipper(plan);
+  choose_slots(records);
   double clip = plan.clip;
   std::optional<NamedTensor> known;
   if (plan.quantile) known = first_statistic(*plan.quantile, clip);
@@ -208,7 +219,7 @@ DescentResult NoisyDescent::run(const DescentPlan& plan, const Channel& channel,
       at::Tensor norms = at::empty({0}), clipped = flat_.gradient();
       if (count > 0) {
         data::gather(records, indices.index_select(0, positions), batch_);
-        const ClippedSum sum = clipped_sum(views);
+        const ClippedSum sum = clipper_->sum_losses(batch_.x, batch_.y, losses_over(views));
         clipped = sum.gradient;
         norms = sum.norms;
         loss += sum.loss;

@@ -40,7 +40,7 @@ enum class Sampling {
 struct RecordRates {
   std::vector<double> rates = {};                 // that there are
   std::vector<double> shares = {};                // declared: which part of the records has each; they sum to 1
-  std::function<size_t(int64_t record)> of = {};  // the number of the rate that a row of the dataset has
+  std::function<size_t(int64_t record)> of = {};  // the number of the rate of a row, which must not move
 
   double largest() const;
   double mean() const;  // over the declared shares
@@ -114,7 +114,9 @@ class NoisyDescent {
   // Makes the clipper for the layers that are trained.
   void prepare_clipper(const DescentPlan& plan);
   void set_bounds(const DescentPlan& plan, double clip);
-  ClippedSum clipped_sum(const Views& views);  // of batch_
+  PerExampleClipper::Losses losses_over(Views views) const;
+  // Before a record is looked at: which step is the first with records is a secret.
+  void choose_slots(const data::Records& records);
   // Those of trained layers, or the whole gradient.
   NamedTensors gradients(const DescentPlan& plan, const at::Tensor& sum) const;
   NamedTensors released(const DescentPlan& plan) const;

@@ -75,6 +75,43 @@ TEST_F(Descent, WithoutClippingAndNoiseIsPlainDescent) {
   EXPECT_LT((noisy - flat_.values()).norm().item<double>(), 1e-4);
 }
 
+// A linear model that counts how often it is asked.
+class Counting : public models::Model {
+ public:
+  explicit Counting(const models::ModelOptions& options, RandomStream init)
+      : inner_(register_module("inner", models::make_model(options, {{5}, 3}, init))) {}
+
+  at::Tensor features(const at::Tensor& x) override {
+    ++asked;
+    return inner_->features(x);
+  }
+  at::Tensor classify(const at::Tensor& features) override { return inner_->classify(features); }
+  int64_t feature_width() const override { return inner_->feature_width(); }
+  std::string head_name() const override { return "inner." + inner_->head_name(); }
+
+  int asked = 0;
+
+ private:
+  std::shared_ptr<models::Model> inner_;
+};
+
+// How many slots a pass has is tried out at the parameters of the start: those of the first step with records would tell
+// which that was.
+TEST_F(Descent, SlotsAreChosenBeforeTheFirstStep) {
+  models::ModelOptions options;
+  options.name = "logistic";
+  Counting model(options, RandomStream(1, "init"));
+  const models::FlatParameters flat(model);
+  plan_.sampling = Sampling::kAllocated;
+  plan_.neighbours.adjacency = Adjacency::kAddRemove;
+  NoisyDescent descent(model, flat);
+  std::vector<int> asked;
+  descent.run(plan_, descent.channel(plan_, "model"), records_, at::empty({0}, at::kLong),
+              {.ledger = ledger_, .round = 1, .client = 0, .seed = 5}, [&] { asked.push_back(model.asked); });
+  EXPECT_GT(asked.front(), 0);
+  EXPECT_EQ(asked.back(), asked.front());
+}
+
 // A record that is alone in the first step, or not there: the second step sees the other record as it did.
 TEST(DescentOfViews, AStepsViewsDependOnNoRecord) {
   RandomStream init(1, "init");
