@@ -22,8 +22,11 @@ RECORD = '[privacy]\nepsilon = 8\ndelta = 1e-3\nadjacency = "{adjacency}"\n'
 CLIENT = 'unit = "client"\nobserver = "clients"\n'
 DPSGD = ["ldp-fedavg", "pac-dp", "fixed", "cgm-median", "aqc", "rpdp-fl", "ladp-fl", "full-dp",
          "time-varying-dp", "sensitive-dp-style", "dpa-ldp", "adap-ldp"]
+PRINTED = ["ldp-fedavg", "pac-dp", "fixed", "cgm-median", "aqc", "rpdp-fl", "full-dp", "ladp-fl", "time-varying-dp", "dpa-ldp", "adap-ldp"]
+PERSONAL = ["mr-mtl", "ditto", "apfl", "fedper", "fedrep"]
 PROTOTYPES = ["fedproto", "fedpcl", "fpl", "fedplvm", "fedtgp", "mpft"]
 PROMPTS = ["dp-fpl", "promptfl", "fedotp", "fedpgp"]
+LINEAR = {"model": '{ name = "linear" }'}
 NEEDED = {"pac-dp": ['curve="paper-mnist"'], **{name: ['encoder="tiny"'] for name in PROMPTS}}
 
 
@@ -68,11 +71,15 @@ def cases():
     yield "ldp-adaptive", "ldp-fedavg", "sound", replace, ['clipping="adaptive"', 'weights="noise"'], {}
     yield "ldp-personal", "ldp-fedavg", "sound", replace, [], {"model.personal": '["head."]'}
     yield "ldp-budgets", "ldp-fedavg", "sound", replace + "budgets = [1, 2, 8]\n", [], {}
-    yield "pac-dp-paper", "pac-dp", "paper", replace, [], {}
-    yield "fixed-paper", "fixed", "paper", replace, [], {}
-    yield "ladp-fl-paper", "ladp-fl", "paper", replace, [], {}
+    for method in PRINTED:
+        yield method + "-paper", method, "paper", replace, [], {}
+    for method in PERSONAL:
+        yield method, method, "sound", zero_out, [], {}
+        yield method + "-normalised", method, "sound", replace, ['descent="normalised"'], {}
+    yield "dp-head", "dp-head", "sound", zero_out, [], LINEAR
+    yield "dp-head-allocated", "dp-head", "sound", replace, ['steps="allocated"'], LINEAR
+    yield "dp-prototypes", "dp-prototypes", "sound", zero_out, [], LINEAR
     yield "ladp-fl-probe", "ladp-fl", "sound", replace, ['bounds="probe"', 'clipping="layers"'], {}
-    yield "full-dp-paper", "full-dp", "paper", replace, [], {}
     for method in PROTOTYPES:
         yield method, method, "sound", zero_out, [], {}
         yield method + "-replace", method, "sound", replace, [], {}
@@ -96,7 +103,7 @@ def cases():
 
 def config_of(case, records):
     _, method, variant, privacy, options, other = case
-    text = f'rounds = 3\n[data]\nname = "custom"\npath = "{records}"\nclients = 6\npartition = "dirichlet"\nalpha = 1.0\n'
+    text = f'rounds = 3\n[data]\nname = "custom"\npath = "{records}"\nclasses = 3\nclients = 6\npartition = "dirichlet"\nalpha = 1.0\n'
     text += '[model]\nname = "mlp"\nhidden = [8]\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[record]\nuploads = true\n'
     text += privacy + f'[method]\nname = "{method}"\nvariant = "{variant}"\n'
     text += "\n".join(NEEDED.get(method, []) + options) + "\n"
