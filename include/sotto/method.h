@@ -138,7 +138,8 @@ class SOTTO_API Upload {
   Tensors values_;
 };
 
-// What the server sends to every client of a round.
+// What the server sends to every client of a round. Between machines all are like the one that open() gives, tensor by
+// tensor, in kind and size: a home refuses others before it looks at a record.
 struct Broadcast {
   int64_t round = 0;
   Tensors values;

@@ -390,6 +390,13 @@ methods::MethodEntry entry_of(Method description) {
     if (method->make_server) refuse_trust(plan, *method);
     return plan;
   };
+  entry.broadcast_shape = {};
+  if (base.broadcast_shape && !method->make_server) {
+    entry.broadcast_shape = [base](const methods::PublicContext& context, methods::BroadcastShape opening,
+                                   const methods::Broadcast& broadcast) {
+      return base.broadcast_shape(Outside(context).base(), std::move(opening), broadcast);
+    };
+  }
   entry.upload_shape = [base, method](const methods::PublicContext& context, const methods::Broadcast& broadcast) {
     const Outside outside(context);
     return method->plan ? shape_of(*method, outside) : base.upload_shape(outside.base(), broadcast);

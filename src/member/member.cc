@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/fault_points.h"
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "data/origin.h"
 #include "federation/client_runtime.h"
 #include "federation/released_evaluation.h"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 namespace sotto::member {
@@ -74,25 +76,21 @@ privacy::PrivateState read_state(const fs::path& file) {
   return privacy::PrivateState(clone(io::read_safetensors(file).tensors));
 }
 
-// It comes from a server that is trusted with nothing. How many rows a tensor has may change from round to round.
-void require_broadcast_like(const NamedTensors& expected, const NamedTensors& values) {
-  for (const NamedTensor& tensor : expected) {
-    const at::Tensor value = find_tensor(values, tensor.name);
-    if (!value.defined() || value.scalar_type() != tensor.value.scalar_type() || value.dim() != tensor.value.dim()) {
-      throw NotAllowed(fmt::format("the server's broadcast has no '{}', or one of another kind", tensor.name));
-    }
-  }
-  for (const NamedTensor& tensor : values) {
-    if (tensor.value.is_floating_point() && !at::isfinite(tensor.value).all().item<bool>()) {
-      throw NotAllowed(fmt::format("'{}' in the server's broadcast is not finite", tensor.name));
-    }
-  }
+// It comes from a server that is trusted with nothing. One that fits in part would fail where a record meets the rest, and
+// tell by that which records there are.
+void require_broadcast_like(const federation::Setup& setup, const NamedTensors& opening,
+                            const methods::Broadcast& broadcast) {
+  methods::BroadcastShape shape = privacy::shapes_of(opening);
+  const auto& of_method = setup.method().broadcast_shape;
+  if (of_method) shape = of_method(setup.public_context(), std::move(shape), broadcast);
+  const auto misfit = privacy::misfit(broadcast.values, shape);
+  if (misfit) throw NotAllowed(fmt::format("the server's broadcast is none of this method's: {}", *misfit));
 }
 
-// Sizes that do not fit are found where they are used, before anything has left.
-[[noreturn]] void refuse_broadcast(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  throw NotAllowed(fmt::format("the server's broadcast does not fit the model: {}", text.substr(0, text.find('\n'))));
+std::string first_line(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
 }
 
 void refuse_unless_affordable(const Prospect& ahead) {
@@ -320,7 +318,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   if (!is_evaluation(round) && progress.participations >= setup_.participations_of(client_)) {
     return {.upload = std::nullopt, .skips = true, .why = "the plan's number of participations is reached"};
   }
-  require_broadcast_like(first_broadcast_, broadcast.values);
+  require_broadcast_like(setup_, first_broadcast_, broadcast);
   if (const auto why = braked()) return {.upload = std::nullopt, .skips = true, .why = *why};
 
   privacy::Ledger ledger;
@@ -350,14 +348,15 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   } catch (const privacy::BudgetSpent& refusal) {
     reply = {};
     reply.abstained = refusal.what();
-  } catch (const c10::Error& error) {
-    home_.forget_uncommitted();
-    state_->restore(progress.round);
-    refuse_broadcast(error);
-  } catch (...) {
+  } catch (const Interrupted&) {
     home_.forget_uncommitted();
     state_->restore(progress.round);
     throw;
+  } catch (const std::exception& error) {
+    // It may have come so far because of a record: what is paid stays paid, and nobody hears of it.
+    state_->restore(progress.round);
+    reply = {};
+    reply.failure = first_line(error);
   }
   if (!reply.abstained.empty()) {
     home_.forget_uncommitted();
@@ -369,7 +368,7 @@ Outcome Member::work(const methods::Broadcast& broadcast) {
   if (!is_evaluation(round)) ++progress.participations;
   if (reply.upload) return seal(round, std::move(progress), *reply.upload, releases);
 
-  // Whether training diverged depends on the records, so that even silence was paid for.
+  // Whether a step failed, or training diverged, depends on the records: even silence was paid for.
   if (state_->next()) {
     io::write_safetensors(state_file(round), {.tensors = state_->next()->values(), .metadata = {}});
     progress.state_round = round;
@@ -465,7 +464,7 @@ void Member::settle(int64_t durable_round) {
 }
 
 federation::ClientScore Member::evaluate(const methods::Broadcast& broadcast) {
-  require_broadcast_like(first_broadcast_, broadcast.values);
+  require_broadcast_like(setup_, first_broadcast_, broadcast);
   privacy::Ledger nothing_leaves;
   federation::ClientRuntime runtime(setup_, client_, *method_, *state_, nothing_leaves);
   try {
@@ -473,7 +472,7 @@ federation::ClientScore Member::evaluate(const methods::Broadcast& broadcast) {
     held_out.global_sample = at::Tensor();  // others' records are elsewhere
     return runtime.evaluate(broadcast, held_out);
   } catch (const c10::Error& error) {
-    refuse_broadcast(error);
+    throw NotAllowed(fmt::format("the server's broadcast does not fit the model: {}", first_line(error)));
   }
 }
 

@@ -20,7 +20,6 @@ namespace {
 
 constexpr const char* kUpdate = "update";
 constexpr const char* kModel = "model";
-constexpr const char* kClipName = "clip";
 
 // How the noise of rounds belongs together.
 enum class NoiseKind { kIndependent, kBanded };
@@ -38,7 +37,7 @@ struct Options {
 
   // The bound of the round that this broadcast begins.
   double clip_of(const Broadcast& broadcast) const {
-    return quantile ? find_tensor(broadcast.values, kClipName).item<double>() : clip;
+    return quantile ? find_tensor(broadcast.values, privacy::kLearntBound).item<double>() : clip;
   }
 };
 
@@ -228,7 +227,7 @@ class Server : public ServerMethod {
     if (banded_) banded_->restore(state);
     NamedTensors parameters = model_->shared_parameters();
     for (auto& [name, value] : parameters) value.detach().copy_(find_tensor(last.values, name));
-    if (options_.quantile) clip_ = find_tensor(last.values, kClipName).item<double>();
+    if (options_.quantile) clip_ = find_tensor(last.values, privacy::kLearntBound).item<double>();
     reset_sum();
   }
 
@@ -253,7 +252,7 @@ class Server : public ServerMethod {
 
   Broadcast broadcast(int64_t round) const {
     Broadcast next{round, clone(model_->shared_parameters())};
-    if (options_.quantile) next.values.push_back({kClipName, at::scalar_tensor(clip_, at::kDouble)});
+    if (options_.quantile) next.values.push_back({privacy::kLearntBound, at::scalar_tensor(clip_, at::kDouble)});
     return next;
   }
 
@@ -314,6 +313,7 @@ MethodEntry dp_fedavg() {
           .make_server = [options](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return std::make_unique<Server>(context, options(context));
           },
+          .broadcast_shape = with_learnt_bound,
           .upload_shape =
               [options](const PublicContext& context, const Broadcast& broadcast) {
                 return upload_shape(context, broadcast, options(context));

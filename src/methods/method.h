@@ -78,6 +78,8 @@ class ServerMethod {
   virtual void restore(const Broadcast& last, const NamedTensors& state) = 0;
 };
 
+using BroadcastShape = std::vector<privacy::TensorShape>;
+
 // What a client will release over the run, each kind once.
 using ReleasePlan = std::vector<privacy::Channel>;
 
@@ -116,6 +118,10 @@ struct MethodEntry {
   std::function<bool(const RunSettings&)> global;
   std::function<std::unique_ptr<ClientMethod>(const ClientContext&)> make_client;
   std::function<std::unique_ptr<ServerMethod>(const PublicContext&)> make_server;
+  // What a broadcast of a server that nobody trusts must look like, to the last size: a home does not look at a record
+  // for any other, so that what becomes of a step depends on no record by way of the broadcast. From the shapes of what
+  // the server opens with; left out: exactly these.
+  std::function<BroadcastShape(const PublicContext&, BroadcastShape opening, const Broadcast&)> broadcast_shape = {};
   // What an upload in answer to this broadcast looks like: anything else is refused before the server sees it.
   std::function<privacy::UploadShape(const PublicContext&, const Broadcast&)> upload_shape;
 };

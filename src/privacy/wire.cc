@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 namespace sotto::privacy {
@@ -46,17 +47,19 @@ io::SafeTensors parse_file(const std::filesystem::path& file) {
   }
 }
 
-// `chosen` is the length that the sender chose, once it is known.
-bool fits(at::IntArrayRef sizes, const std::vector<int64_t>& expected, std::optional<int64_t>& chosen) {
+// The lengths that the sender chose, as far as they are known.
+using Chosen = std::map<int64_t, int64_t>;
+
+bool fits(at::IntArrayRef sizes, const std::vector<int64_t>& expected, Chosen& chosen) {
   if (sizes.size() != expected.size()) return false;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (expected[i] == kAnyLength && !chosen) chosen = sizes[i];
-    if (sizes[i] != (expected[i] == kAnyLength ? *chosen : expected[i])) return false;
+    const bool is_free = expected[i] < 0;
+    if (sizes[i] != (is_free ? chosen.try_emplace(expected[i], sizes[i]).first->second : expected[i])) return false;
   }
   return true;
 }
 
-void check(const at::Tensor& value, const TensorShape& shape, std::optional<int64_t>& chosen) {
+void check(const at::Tensor& value, const TensorShape& shape, Chosen& chosen) {
   if (value.scalar_type() != shape.dtype) {
     refuse("tensor '{}' holds {}, not {}", shape.name, c10::toString(value.scalar_type()), c10::toString(shape.dtype));
   }
@@ -64,7 +67,7 @@ void check(const at::Tensor& value, const TensorShape& shape, std::optional<int6
     refuse("tensor '{}' has the shape [{}], not [{}]", shape.name, fmt::join(value.sizes(), ", "),
            fmt::join(shape.sizes, ", "));
   }
-  if (value.numel() == 0) return;
+  if (value.numel() == 0 || value.scalar_type() == at::kBool) return;
   const auto [low, high] = at::aminmax(value);
   const double least = low.item<double>(), most = high.item<double>();
   // NaN is neither.
@@ -77,7 +80,7 @@ void check(const at::Tensor& value, const TensorShape& shape, std::optional<int6
 // The tensors in the order of the shape.
 NamedTensors checked(const NamedTensors& values, const std::vector<TensorShape>& shapes) {
   NamedTensors ordered;
-  std::optional<int64_t> chosen;
+  Chosen chosen;
   for (const TensorShape& shape : shapes) {
     const at::Tensor value = find_tensor(values, shape.name);
     if (!value.defined()) {
@@ -90,6 +93,7 @@ NamedTensors checked(const NamedTensors& values, const std::vector<TensorShape>&
   for (const NamedTensor& value : values) {
     if (!find_tensor(ordered, value.name).defined()) refuse("nobody asked for a tensor '{}'", value.name);
   }
+  if (ordered.size() != values.size()) refuse("a tensor is there twice");
   return ordered;
 }
 
@@ -126,6 +130,15 @@ std::vector<TensorShape> shapes_of(const NamedTensors& values, bool required) {
     shapes.push_back({.name = name, .sizes = value.sizes().vec(), .dtype = value.scalar_type(), .required = required});
   }
   return shapes;
+}
+
+std::optional<std::string> misfit(const NamedTensors& values, const std::vector<TensorShape>& shapes) {
+  try {
+    checked(values, shapes);
+    return std::nullopt;
+  } catch (const UploadRefused& refusal) {
+    return refusal.what();
+  }
 }
 
 std::string encode(const Upload& upload) {

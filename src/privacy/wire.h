@@ -19,12 +19,13 @@
 
 namespace sotto::privacy {
 
-// Any length along a dimension, the same wherever an upload has it.
+// Any length along a dimension, the same wherever the shapes have it. So is every other number below 0.
 inline constexpr int64_t kAnyLength = -1;
+inline constexpr int64_t kOtherLength = -2;
 
 struct TensorShape {
   std::string name;
-  std::vector<int64_t> sizes = {};  // kAnyLength where it is the client's choice
+  std::vector<int64_t> sizes = {};  // kAnyLength where it is the sender's choice
   at::ScalarType dtype = at::kFloat;
   bool required = true;
   double least = std::numeric_limits<double>::lowest();  // every value is finite, and within these
@@ -46,6 +47,10 @@ struct UploadShape {
 
 // The shape of tensors like these.
 std::vector<TensorShape> shapes_of(const NamedTensors& values, bool required = true);
+
+// What of the values is not as in these shapes, in one line that may name them; nothing if all is, and nothing else is
+// there.
+std::optional<std::string> misfit(const NamedTensors& values, const std::vector<TensorShape>& shapes);
 
 // The sender's values are not what the method expects; one line that says why. Nothing was used of them.
 class UploadRefused : public std::runtime_error {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "methods/dpsgd/layer_chooser.h"
 #include "methods/parts/averaging.h"
+#include "methods/parts/quantile_options.h"
 #include "methods/parts/requirements.h"
 #include "methods/parts/trainer_client.h"
 #include "privacy/calibration.h"
@@ -327,6 +328,7 @@ MethodEntry noisy_training_within(std::string name, std::string what, std::strin
             NamedTensors start = shared_values(context, options);
             return options.server ? options.server(std::move(start)) : make_averaging_server_from(std::move(start));
           },
+      .broadcast_shape = with_learnt_bound,
       .upload_shape =
           [member](const PublicContext& context, const Broadcast&) {
             const NoisyTraining options = member(context).options;

@@ -21,4 +21,13 @@ std::optional<privacy::QuantileOptions> read_adaptive_clipping(settings::Section
   return adaptive ? std::optional(o) : std::nullopt;
 }
 
+BroadcastShape with_learnt_bound(const PublicContext&, BroadcastShape opening, const Broadcast&) {
+  for (privacy::TensorShape& tensor : opening) {
+    if (tensor.name != privacy::kLearntBound) continue;
+    tensor.least = 1e-12;
+    tensor.most = 1e12;
+  }
+  return opening;
+}
+
 }  // namespace sotto::methods

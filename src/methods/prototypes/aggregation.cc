@@ -39,6 +39,20 @@ at::Tensor trust(const at::Tensor& rows, const at::Tensor& variance) {
 
 }  // namespace
 
+BroadcastShape shape_of_set(const std::string& name, const PrototypeShape& shape, int64_t length) {
+  return {{.name = name + ".values", .sizes = {length, shape.width}},
+          {.name = name + ".classes",
+           .sizes = {length},
+           .dtype = at::kLong,
+           .least = 0,
+           .most = static_cast<double>(shape.classes - 1)},
+          {.name = name + ".weights", .sizes = {length}}};
+}
+
+BroadcastShape Framework::generated(const PrototypeShape& shape) const {
+  return shape_of_set(kGlobal, shape);
+}
+
 PrototypeSet weighted_means(const std::vector<PrototypeSet>& clients, const GeneratorContext& context) {
   const PrototypeSet all = concatenate(clients);
   if (all.empty()) return {};

@@ -397,6 +397,16 @@ MethodEntry dp_prototypes() {
           .make_server = [options](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return std::make_unique<Server>(context, options(context));
           },
+          .broadcast_shape =
+              [options](const PublicContext& context, BroadcastShape opening, const Broadcast&) {
+                for (privacy::TensorShape& tensor : opening) {
+                  if (tensor.name == kScale) tensor.least = 0;
+                  if (tensor.name != kRadius) continue;
+                  tensor.most = options(context).radius;
+                  tensor.least = tensor.most * kRoom * std::sqrt(kLeastLeft) * (1 - 1e-9);
+                }
+                return opening;
+              },
           .upload_shape =
               [width](const PublicContext& context, const Broadcast&) {
                 const int64_t classes = context.facts.task.classes;

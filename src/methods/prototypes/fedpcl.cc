@@ -28,6 +28,7 @@ class FedPcl : public Framework {
   NamedTensors generate(const std::vector<PrototypeSet>& clients, const GeneratorContext& context) const override {
     NamedTensors made;
     append(made, kGlobal, plain_means(clients, context));
+    if (made.empty()) return made;
     const auto count = static_cast<int64_t>(clients.size());
     at::Tensor values = at::zeros({count, context.shape.classes, context.shape.width});
     at::Tensor held = at::zeros({count, context.shape.classes}, at::kBool);
@@ -40,6 +41,13 @@ class FedPcl : public Framework {
     made.push_back({kClients, values});
     made.push_back({kHeld, held});
     return made;
+  }
+
+  BroadcastShape generated(const PrototypeShape& shape) const override {
+    BroadcastShape shapes = shape_of_set(kGlobal, shape);
+    shapes.push_back({.name = kClients, .sizes = {privacy::kOtherLength, shape.classes, shape.width}});
+    shapes.push_back({.name = kHeld, .sizes = {privacy::kOtherLength, shape.classes}, .dtype = at::kBool});
+    return shapes;
   }
 
  private:

@@ -33,6 +33,12 @@ class Fpl : public Framework {
     return made;
   }
 
+  BroadcastShape generated(const PrototypeShape& shape) const override {
+    BroadcastShape shapes = shape_of_set(kGlobal, shape);
+    for (auto& tensor : shape_of_set(kUnbiased, shape, privacy::kOtherLength)) shapes.push_back(std::move(tensor));
+    return shapes;
+  }
+
  private:
   double temperature_, contrast_weight_, prototype_weight_;
 };

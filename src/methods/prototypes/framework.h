@@ -48,9 +48,13 @@ class Framework {
   // From the sets of all clients; never called without any. The set called kGlobal is what public selections and
   // anchors are taken from.
   virtual NamedTensors generate(const std::vector<PrototypeSet>& clients, const GeneratorContext& context) const = 0;
+  // What that looks like where it made anything: by default the set called kGlobal.
+  virtual BroadcastShape generated(const PrototypeShape& shape) const;
 };
 
 inline constexpr const char* kGlobal = "prototypes";
+// A set of that name in a broadcast, of as many prototypes as there are.
+BroadcastShape shape_of_set(const std::string& name, const PrototypeShape& shape, int64_t length = privacy::kAnyLength);
 
 using FrameworkReader = std::unique_ptr<Framework> (*)(settings::Section&);
 

@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <torch/optim/adam.h>
 
+#include <iterator>
+
 namespace sotto::methods {
 namespace {
 
@@ -62,6 +64,15 @@ class Mpft : public Framework {
     for (size_t i = 0; i < weights.size(); ++i) made.push_back({kTeacher[i], weights[i].detach().clone()});
     append(made, kGlobal, plain_means(clients, context));
     return made;
+  }
+
+  BroadcastShape generated(const PrototypeShape& shape) const override {
+    BroadcastShape shapes = shape_of_set(kGlobal, shape);
+    const std::vector<int64_t> sizes[] = {{kBottleneck, shape.width},   {kBottleneck},
+                                          {shape.width, kBottleneck},   {shape.width},
+                                          {shape.classes, shape.width}, {shape.classes}};
+    for (size_t i = 0; i < std::size(kTeacher); ++i) shapes.push_back({.name = kTeacher[i], .sizes = sizes[i]});
+    return shapes;
   }
 
  private:

@@ -53,6 +53,10 @@ MethodEntry prototype_method(std::string name, std::string what, std::string cit
           .make_server = [member](const PublicContext& context) -> std::unique_ptr<ServerMethod> {
             return make_prototype_server(context, member(context));
           },
+          .broadcast_shape =
+              [member](const PublicContext& context, const BroadcastShape&, const Broadcast& broadcast) {
+                return prototype_broadcast_shape(context, member(context), broadcast);
+              },
           .upload_shape =
               [member](const PublicContext& context, const Broadcast& broadcast) {
                 return release_of(context, member(context))->upload_shape(broadcast);

@@ -111,4 +111,19 @@ std::unique_ptr<ServerMethod> make_prototype_server(const PublicContext& context
   return std::make_unique<Server>(context, std::move(member));
 }
 
+BroadcastShape prototype_broadcast_shape(const PublicContext& context, const PrototypeMember& member,
+                                         const Broadcast& broadcast) {
+  const PrototypeShape shape = member.shape(context);
+  BroadcastShape shapes = member.framework->generated(shape);
+  const bool is_any = std::any_of(shapes.begin(), shapes.end(), [&](const privacy::TensorShape& tensor) {
+    return find_tensor(broadcast.values, tensor.name).defined();
+  });
+  for (privacy::TensorShape& tensor : shapes) tensor.required = is_any;
+  if (member.options.release.centre) shapes.push_back({.name = kCentre, .sizes = {shape.width}, .required = false});
+  if (shape.anchors > 1) {
+    shapes.push_back({.name = kAnchors, .sizes = {shape.classes, shape.anchors, shape.width}, .required = false});
+  }
+  return shapes;
+}
+
 }  // namespace sotto::methods

@@ -12,7 +12,6 @@ namespace {
 constexpr const char* kBelow = "below";
 constexpr double kHalf = 0.5;
 constexpr double kLargestShare = 0.1;
-constexpr const char* kClipName = "clip";
 constexpr const char* kNormsName = "norms";
 constexpr int64_t kBins = 40;
 constexpr double kLeastNorm = 1e-4;
@@ -78,12 +77,12 @@ at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& all,
 
 NamedTensor first_statistic(const QuantileOptions& options, double bound) {
   if (by_histogram(options)) return {kNormsName, at::zeros({kBins})};
-  return {kClipName, at::scalar_tensor(bound, at::kDouble)};
+  return {kLearntBound, at::scalar_tensor(bound, at::kDouble)};
 }
 
 double learnt_bound(const QuantileOptions& options, const NamedTensors& values, double fallback) {
   if (by_histogram(options)) return quantile_of(find_tensor(values, kNormsName), options.quantile, fallback);
-  return find_tensor(values, kClipName).item<double>();
+  return find_tensor(values, kLearntBound).item<double>();
 }
 
 }  // namespace sotto::privacy

@@ -3,6 +3,8 @@
 // Everyone says with one bit whether its norm is below the bound; the bits are summed with noise, and the bound moves
 // geometrically until the wanted share is below it (Andrew et al., NeurIPS 2021). The bit travels as one more group of
 // the release that it serves: centred, ±½, so that it moves a sum by at most ½ when one appears or disappears.
+//
+// Proof: docs/proofs/gaussian.md for the groups of one release, poisson-batches.md for the rule of halves
 #pragma once
 
 #include "privacy/bounded.h"
@@ -39,7 +41,9 @@ Group norm_group(const QuantileOptions& options, Adjacency adjacency, bool sampl
 // What a batch puts into that group; a record whose gradient is not finite adds nothing, as to the sum.
 at::Tensor norm_statistic(const QuantileOptions& options, const at::Tensor& norms, double bound);
 
-// What clients know of the norms travels with the model: the bound itself, or the counts. Before anything is known:
+// What clients know of the norms travels with the model: the bound itself, by this name, or the counts. Before anything is
+// known:
+inline constexpr const char* kLearntBound = "clip";
 NamedTensor first_statistic(const QuantileOptions& options, double bound);
 // The bound that follows from it, or `fallback` if that is nothing.
 double learnt_bound(const QuantileOptions& options, const NamedTensors& values, double fallback);
