@@ -57,16 +57,20 @@ std::vector<Claim> claims_of(const config::RunSpec& spec) {
 }  // namespace
 
 void refuse_own_data_as_public(const config::RunSpec& spec) {
+  refuse_own_data_as_public(spec, spec.data);
+}
+
+void refuse_own_data_as_public(const config::RunSpec& spec, const data::DataOptions& clients) {
   if (!spec.privacy) return;
-  if (const auto part = models::seen_by_backbone(spec.data.path)) {
-    refuse(fmt::format("data.path: the features in {} come from a backbone that was pretrained on", spec.data.path),
+  if (const auto part = models::seen_by_backbone(clients.path)) {
+    refuse(fmt::format("data.path: the features in {} come from a backbone that was pretrained on", clients.path),
            *part, "compute them with a backbone that has not seen these records");
   }
   const std::vector<Claim> claims = claims_of(spec);
   if (claims.empty()) return;
-  const data::Origin clients = data::origin_of(spec.data);
+  const data::Origin own = data::origin_of(clients);
   for (const Claim& claim : claims) {
-    if (const auto part = data::common_part(claim.origin, clients)) refuse(claim.what, *part, claim.remedy);
+    if (const auto part = data::common_part(claim.origin, own)) refuse(claim.what, *part, claim.remedy);
   }
 }
 

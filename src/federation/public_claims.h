@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/run_spec.h"
+#include "data/options.h"
 
 namespace sotto::federation {
 
@@ -10,5 +11,7 @@ namespace sotto::federation {
 // covers what is learnt from those. Records that the clients do not hold are fine: other domains of the same dataset.
 // Weights from elsewhere are taken at their word.
 void refuse_own_data_as_public(const config::RunSpec& spec);
+// The same where the clients' records are these, and the config is somebody else's: at a home.
+void refuse_own_data_as_public(const config::RunSpec& spec, const data::DataOptions& clients);
 
 }  // namespace sotto::federation

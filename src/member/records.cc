@@ -1,5 +1,7 @@
 #include "member/records.h"
 
+#include "federation/public_claims.h"
+
 namespace sotto::member {
 
 std::shared_ptr<const models::TaskData> load_records(const Policy& policy, const federation::FederationPlan& plan) {
@@ -12,6 +14,7 @@ std::shared_ptr<const models::TaskData> load_records(const Policy& policy, const
   options.centre = spec.data.centre;
   options.normalise = spec.data.normalise;
   options.image_size = spec.data.image_size;
+  federation::refuse_own_data_as_public(spec, options);
   return std::make_shared<const models::TaskData>(models::load_task_data(options, spec.model, spec.seed));
 }
 
