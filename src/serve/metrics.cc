@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "methods/run_settings.h"
 
 #include <httplib.h>
 #include <prometheus/client_metric.h>
@@ -32,6 +33,11 @@ MetricFamily number(std::string name, std::string help, MetricType type, double 
   }
   family.metric.push_back(std::move(metric));
   return family;
+}
+
+// How many take part is then as secret as who, round by round, and what they send adds up to it.
+bool cohorts_are_secret(const config::RunSpec& spec) {
+  return methods::hides_cohorts(spec.federation.sampling) && methods::expected_cohort(spec) < spec.data.clients;
 }
 
 // Reads the hub whenever somebody asks; rounds that are over are counted as they end.
@@ -67,13 +73,15 @@ class Collected {
         gauge("sotto_members", "Clients that have joined and were not revoked", members),
         gauge("sotto_members_here", "Of these, heard of within two minutes", here),
         number("sotto_rounds_done_total", "Rounds that are durable", MetricType::Counter,
-               static_cast<double>(hub_.durable_round())),
-        number("sotto_uploads_total", "Uploads that are here or were folded", MetricType::Counter,
-               static_cast<double>(uploads))};
+               static_cast<double>(hub_.durable_round()))};
     const std::lock_guard lock(mutex_);
-    all.push_back(number("sotto_upload_bytes_total",
-                         "Bytes of tensors in the uploads of rounds that ended in this process", MetricType::Counter,
-                         bytes_));
+    if (!cohorts_are_secret(spec)) {
+      all.push_back(number("sotto_uploads_total", "Uploads that are here or were folded", MetricType::Counter,
+                           static_cast<double>(uploads)));
+      all.push_back(number("sotto_upload_bytes_total",
+                           "Bytes of tensors in the uploads of rounds that ended in this process", MetricType::Counter,
+                           bytes_));
+    }
     MetricFamily family{.name = "sotto_round_seconds",
                         .help = "How long rounds took that ended in this process",
                         .type = MetricType::Summary,
