@@ -1,4 +1,6 @@
 // Which of a client's records each step of a descent sees.
+//
+// Proofs: docs/proofs/poisson-batches.md, disjoint-batches.md, random-allocation.md
 #pragma once
 
 #include "base/random.h"

@@ -5,6 +5,8 @@
 // of them, and the ledger has one row for it: the step's event × how often a record is touched.
 //
 // What the caller starts from must be public or made of releases, as for NoisyDescent.
+//
+// Proof: docs/proofs/noisy-descent.md
 #pragma once
 
 #include "privacy/dpsgd/noisy_descent.h"
