@@ -54,8 +54,10 @@ Sizes parameter_counts(const federation::Setup& setup) {
   return {total_elements(model->shared_parameters()), total_elements(model->personal_parameters())};
 }
 
+// Of a client that holds so many.
 int64_t steps_per_round(const config::RunSpec& spec, int64_t records) {
-  return spec.federation.local_epochs * ((records + spec.federation.batch - 1) / spec.federation.batch);
+  const int64_t declared = federation::declared_records(spec, records);
+  return spec.federation.local_epochs * ((declared + spec.federation.batch - 1) / spec.federation.batch);
 }
 
 // The client with the median number of records stands for all.
