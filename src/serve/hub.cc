@@ -81,6 +81,7 @@ struct Hub::Incoming {
     descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0) fail_user("cannot write {}: {}", path.string(), std::strerror(errno));
     received = static_cast<int64_t>(::lseek(descriptor, 0, SEEK_END));
+    is_inherited = received > 0;
   }
   ~Incoming() { ::close(descriptor); }
   Incoming(const Incoming&) = delete;
@@ -108,6 +109,7 @@ struct Hub::Incoming {
   Offer offer;
   int descriptor = -1;
   int64_t received = 0;
+  bool is_inherited = false;   // an earlier process wrote its beginning, which a power cut may have damaged
   bool is_written_to = false;  // by one call at a time
   Sha256 digest;
 
@@ -407,6 +409,7 @@ Answer Hub::append(int64_t client, const std::string& key, int64_t offset, std::
   if (incoming->received < incoming->offer.bytes) return {.verdict = Verdict::kSend, .offset = incoming->received};
   fault_point("serve.received");
   if (incoming->digest.hex() != incoming->offer.digest) {
+    if (incoming->is_inherited) return ask_again(client, *incoming);
     return refuse(client, incoming->file, "the bytes are not those that were offered");
   }
   incoming->is_written_to = true;
@@ -438,6 +441,12 @@ Answer Hub::finish(int64_t client, const Offer& offer, const fs::path& part, std
   fault_point("serve.stored");
   changed_.notify_all();
   return {.verdict = Verdict::kStored};
+}
+
+Answer Hub::ask_again(int64_t client, const Incoming& damaged) {
+  fs::remove(damaged.file);
+  incoming_[client] = std::make_shared<Incoming>(damaged.file, damaged.offer);
+  return {.verdict = Verdict::kSend, .offset = 0};
 }
 
 Answer Hub::refuse(int64_t client, const fs::path& part, std::string reason) {

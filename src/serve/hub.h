@@ -147,6 +147,8 @@ class Hub {
   // All bytes of an upload are in this file; looks at them without holding the lock.
   Answer finish(int64_t client, const Offer& offer, const std::filesystem::path& part,
                 std::unique_lock<std::mutex>& lock);
+  // For all of an upload whose beginning an earlier process left damaged.
+  Answer ask_again(int64_t client, const Incoming& damaged);
   Answer refuse(int64_t client, const std::filesystem::path& part, std::string reason);
 
   const std::filesystem::path folder_;
