@@ -101,7 +101,8 @@ TEST(LowRankPaths, GoOnAfterAnInterruption) {
 }
 
 TEST(LowRankPaths, BesideTheClassifierAloneAreNoUseToPrototypes) {
-  const auto setup = small_setup("rounds = 1\n[data]\nclients = 3\n[method]\nname = \"fedproto\"\nmechanism = \"none\"\n");
+  const auto setup =
+      small_setup("rounds = 1\n[data]\nclients = 3\n[method]\nname = \"fedproto\"\nmechanism = \"none\"\n");
   try {
     const auto changed_setup = changed(setup, [](config::RunSpec& spec) { spec.model.lora = {2, {"head"}}; });
     changed_setup.method().make_client(changed_setup.client_context());
