@@ -75,6 +75,7 @@ def cases():
         yield method + "-paper", method, "paper", replace, [], {}
     for method in PERSONAL:
         yield method, method, "sound", zero_out, [], {}
+    for method in ("mr-mtl", "ditto", "apfl"):
         yield method + "-normalised", method, "sound", replace, ['descent="normalised"'], {}
     yield "dp-head", "dp-head", "sound", zero_out, [], LINEAR
     yield "dp-head-allocated", "dp-head", "sound", replace, ['steps="allocated"'], LINEAR
@@ -105,6 +106,8 @@ def config_of(case, records):
     _, method, variant, privacy, options, other = case
     text = f'rounds = 3\n[data]\nname = "custom"\npath = "{records}"\nclasses = 3\nclients = 6\npartition = "dirichlet"\nalpha = 1.0\n'
     text += '[model]\nname = "mlp"\nhidden = [8]\n[federation]\ncohort = 4\nbatch = 8\nlr = 0.1\n[record]\nuploads = true\n'
+    if method == "dp-head":
+        text = text.replace("lr = 0.1\n", "")  # its step follows from the noise
     text += privacy + f'[method]\nname = "{method}"\nvariant = "{variant}"\n'
     text += "\n".join(NEEDED.get(method, []) + options) + "\n"
     return text, [f"{key}={value}" for key, value in other.items()]
